@@ -1,0 +1,1 @@
+"""Speech recognition engine: streaming and batch, without Django, Celery or Channels."""

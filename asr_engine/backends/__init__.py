@@ -1,0 +1,1 @@
+"""The only home of torch, NeMo, CTranslate2 and ONNX Runtime."""

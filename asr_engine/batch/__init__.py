@@ -1,0 +1,1 @@
+"""Decoding, windows, two passes."""

@@ -1,0 +1,56 @@
+"""Settings of the engine: the only module of `asr_engine` that reads the environment.
+
+Every field's docstring is its line in `docs/settings.md`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+class EngineSettings(BaseSettings):
+    """Variables `ASR_*`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ASR_", frozen=True, use_attribute_docstrings=True, extra="ignore"
+    )
+
+    name: str = "engine-1"
+    """Name of this engine; engines that share a broker need different ones."""
+    broker_url: str = ""
+    """Redis URL of the broker. Needed by the worker, not by offline commands."""
+    audio_url: str = ""
+    """Redis URL of the audio server. Needed by the worker."""
+    model_dir: Path = BASE_DIR / "var" / "models"
+    """The model store: one folder (or .nemo file) per model."""
+    live_backend: str = "auto"
+    """`auto`, `whisper` or `scripted`. `auto` takes the best backend whose model is present."""
+    live_model_en: str = "whisper-tiny.en"
+    """Model of the Whisper live backend for English."""
+    live_model: str = "whisper-base"
+    """Model of the Whisper live backend for every other language."""
+    batch_model: str = "whisper-base"
+    """Model of the batch passes."""
+    batch_backend: str = "whisper"
+    """`whisper` or `scripted`."""
+    device: str = "auto"
+    """`auto`, `cpu` or `cuda`."""
+    compute_type: str = "auto"
+    """CTranslate2 compute type; `auto` is int8 on a CPU and float16 on a GPU."""
+    slots: int = Field(default=0, ge=0)
+    """Concurrent live streams admitted; 0 means what the backend advises for this machine."""
+    threads: int = Field(default=0, ge=0)
+    """CPU threads of one model; 0 means what the backend advises."""
+    metrics_port: int = Field(default=0, ge=0, le=65535)
+    """Port of the engine's own Prometheus page on loopback; 0 switches it off."""
+
+
+@cache
+def engine_settings() -> EngineSettings:
+    return EngineSettings()

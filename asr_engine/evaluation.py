@@ -1,0 +1,3 @@
+"""Scores: WER, CER, RTF."""
+
+from __future__ import annotations

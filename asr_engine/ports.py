@@ -1,0 +1,166 @@
+"""What the engine asks of a backend. Implementations live in `asr_engine.backends`.
+
+The streaming port has one shape for two kinds of model. A *continuous* model (cache-aware: NeMo)
+is fed every chunk of a stream, silence included, and each frame is encoded once. A *gated* model
+(Whisper with LocalAgreement) is fed only the audio of an open utterance. In both, the engine
+decides where an utterance ends and calls `finish`; a model never closes one by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from asr_engine.audio import FloatSamples
+from asr_engine.results import LanguageGuess, Segment, Word
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a streaming model can do. Pages offer only this.
+
+    `modes_ms` are the latency modes, ascending; `chunk_samples` gives the samples one step consumes
+    in each. `takes_longer_chunks` says that a step may take a multiple of the chunk, so that a
+    stream that lags catches up. `finish_context_ms` is the audio that must follow the end of
+    speech before `finish`. `languages` empty means any.
+    """
+
+    name: str
+    languages: tuple[str, ...]
+    can_detect_language: bool
+    modes_ms: tuple[int, ...]
+    default_mode_ms: int
+    chunk_samples: dict[int, int] = field(default_factory=dict)
+    is_gated: bool = False
+    takes_longer_chunks: bool = False
+    finish_context_ms: int = 0
+    has_word_times: bool = True
+    has_punctuation: bool = False
+    batch_limit: int = 1
+    slots: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Audio of one stream for one step: float32 [n], 16 kHz; `start_sample` on its clock.
+
+    Successive chunks of one utterance are contiguous.
+    """
+
+    stream: str
+    samples: FloatSamples
+    start_sample: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """Words of the open utterance so far; the first `stable_words` of them no longer change."""
+
+    stream: str
+    words: tuple[Word, ...]
+    stable_words: int
+    language: str | None = None
+
+
+class StreamingModel(Protocol):
+    """A streaming recogniser with a fixed pool of slots. One thread calls it."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def open(self, stream: str, *, language: str | None, mode_ms: int) -> None:
+        """Take a slot. Raises NoFreeSlotError, UnsupportedLanguageError, UnsupportedModeError."""
+
+    def set_mode(self, stream: str, *, mode_ms: int) -> None:
+        """Change the latency mode between two steps; no word may be lost or doubled."""
+
+    def step(self, chunks: Sequence[Chunk]) -> list[Hypothesis]:
+        """One model step: at most one chunk a stream, all in one mode. Same order as `chunks`.
+
+        After an exception the state of these streams is undefined: the engine closes them.
+        """
+
+    def finish(self, streams: Sequence[str]) -> list[Hypothesis]:
+        """Close the open utterance of each stream and return its last hypothesis, all stable.
+
+        The next chunk of a stream begins a new utterance, at any sample.
+        """
+
+    def close(self, stream: str) -> None:
+        """Free the slot. Harmless for an unknown stream."""
+
+
+class VoiceActivityDetector(Protocol):
+    """Speech probability for consecutive windows, one state per stream."""
+
+    @property
+    def window_samples(self) -> int: ...
+
+    def open(self, stream: str) -> None: ...
+
+    def detect(self, windows: Sequence[Chunk]) -> list[float]:
+        """Probability 0..1 for each window of exactly `window_samples`; one window a stream."""
+
+    def close(self, stream: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A span of speech cut in silence, at most 30 s, on the recording's clock."""
+
+    start_sample: int
+    samples: FloatSamples
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeOptions:
+    """How a pass decodes. `beam_size` 1 is greedy."""
+
+    beam_size: int = 1
+    has_word_times: bool = True
+
+
+class BatchModel(Protocol):
+    """A recogniser of whole windows.
+
+    `encode` is the dear part; its output is opaque, is decoded one or several times (draft, refine)
+    and dropped by the caller.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def languages(self) -> tuple[str, ...]: ...
+
+    def encode(self, windows: Sequence[Window]) -> object: ...
+
+    def detect_language(self, windows: Sequence[Window]) -> LanguageGuess:
+        """Best guess over `windows`, which must hold speech."""
+
+    def decode(
+        self,
+        windows: Sequence[Window],
+        encoded: object,
+        *,
+        language: str,
+        options: DecodeOptions,
+    ) -> list[list[Segment]]:
+        """Segments of each window on the recording's clock; an empty list where none spoke."""
+
+
+class SpeechFinder(Protocol):
+    """Finds speech in a decoded recording of any length, in bounded memory."""
+
+    def speech_probabilities(self, samples: Iterable[FloatSamples]) -> Iterator[float]:
+        """One probability for each successive window of `window_samples`."""
+
+    @property
+    def window_samples(self) -> int: ...
+
+
+class Clock(Protocol):
+    """Monotonic seconds; virtual in tests."""
+
+    def now(self) -> float: ...

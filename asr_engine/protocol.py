@@ -1,0 +1,310 @@
+"""The words that processes exchange through the broker and the audio server.
+
+Owns every key, channel and payload shape between web, engine and recorder, and their encoding.
+Does no I/O. `docs/architecture.md` tells the story; this module is the reference.
+
+Broker (with append-only file)
+    live:sessions                set     ids of sessions that an engine should be running
+    live:{session}               hash    owner epoch next_utterance resume_sample mode_ms language
+                                         acknowledged_sample capture_id
+    live:events                  stream  EngineEvent, engine -> recorder, consumer group `recorder`
+    live:{session}:captions      channel ViewerEvent, engine, recorder, web -> viewers; may be lost
+    engine:{engine}              string  EngineStatus, expires after ENGINE_TTL_S without a beat
+    engine:{engine}:commands     stream  Command, web -> engine
+    engines                      set     engine ids that have ever beaten (pruned by readers)
+    reply:{request}              list    one Reply, expires
+    recorder:leader              string  id of the recorder in charge, expires after RECORDER_TTL_S
+
+Audio server (no persistence, `noeviction`)
+    live:{session}:audio         stream  AudioEntry, web -> engine and recorder
+
+The entry ids of an audio stream are the server's wall clock at arrival: they pair samples with the
+time of day.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+from asr_engine.errors import BadPacketError
+
+PROTOCOL_VERSION: Final = 1
+
+SESSIONS_KEY: Final = "live:sessions"
+EVENTS_KEY: Final = "live:events"
+EVENTS_GROUP: Final = "recorder"
+ENGINES_KEY: Final = "engines"
+RECORDER_LEADER_KEY: Final = "recorder:leader"
+
+ENGINE_TTL_S: Final = 3
+RECORDER_TTL_S: Final = 3
+ADMISSION_TIMEOUT_S: Final = 2.0
+MAX_BACKLOG_S: Final = 90
+"""Unread audio per session beyond which the socket is closed with 1013."""
+MAX_UTTERANCE_S: Final = 30
+IDLE_S: Final = 30
+"""Seconds without a packet after which the slot is freed and the session waits."""
+
+
+def session_key(session: str) -> str:
+    return f"live:{session}"
+
+
+def audio_key(session: str) -> str:
+    return f"live:{session}:audio"
+
+
+def captions_channel(session: str) -> str:
+    return f"live:{session}:captions"
+
+
+def engine_key(engine: str) -> str:
+    return f"engine:{engine}"
+
+
+def commands_key(engine: str) -> str:
+    return f"engine:{engine}:commands"
+
+
+def reply_key(request: str) -> str:
+    return f"reply:{request}"
+
+
+# Packets on the socket ---------------------------------------------------------------------------
+
+PACKET_HEADER: Final = struct.Struct(">II")
+"""Sequence number, index of the first sample: both unsigned 32 bits, big-endian."""
+
+MAX_PACKET_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """Audio bytes as they came: PCM16 little-endian mono at the session's rate."""
+
+    sequence: int
+    first_sample: int
+    payload: bytes
+
+
+def pack_packet(packet: Packet) -> bytes:
+    return PACKET_HEADER.pack(packet.sequence, packet.first_sample) + packet.payload
+
+
+def unpack_packet(data: bytes) -> Packet:
+    """Raises BadPacketError for a short header, an empty or odd payload, or too many bytes."""
+    if len(data) > MAX_PACKET_BYTES:
+        raise BadPacketError("packet too large")
+    if len(data) <= PACKET_HEADER.size:
+        raise BadPacketError("packet without samples")
+    payload = data[PACKET_HEADER.size :]
+    if len(payload) % 2:
+        raise BadPacketError("odd number of bytes")
+    sequence, first_sample = PACKET_HEADER.unpack_from(data)
+    return Packet(sequence, first_sample, payload)
+
+
+# Audio stream ------------------------------------------------------------------------------------
+
+
+class AudioEntryKind(StrEnum):
+    """`audio` carries samples; the others are marks at `first_sample`."""
+
+    AUDIO = "audio"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class AudioEntry:
+    """One entry of a session's audio stream; `payload` is PCM16 LE mono at SAMPLE_RATE."""
+
+    kind: AudioEntryKind
+    first_sample: int
+    payload: bytes = b""
+
+    @property
+    def end_sample(self) -> int:
+        return self.first_sample + len(self.payload) // 2
+
+    def as_fields(self) -> dict[str, bytes | str | int]:
+        fields: dict[str, bytes | str | int] = {"k": self.kind.value, "s": self.first_sample}
+        if self.payload:
+            fields["d"] = self.payload
+        return fields
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[bytes, bytes]) -> AudioEntry:
+        return cls(AudioEntryKind(fields[b"k"].decode()), int(fields[b"s"]), fields.get(b"d", b""))
+
+
+# Engine commands, replies, status ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`open` asks for admission and is answered with a Reply; `set_mode` and `drain` are not."""
+
+    kind: Literal["open", "set_mode", "drain"]
+    session: str = ""
+    request: str = ""
+    language: str | None = None
+    mode_ms: int = 0
+    sent_at_s: float = 0.0
+    """Wall clock, so that an engine ignores an `open` nobody waits for any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer to `open`: admitted with a mode and a packet length, or refused with a code."""
+
+    is_admitted: bool
+    engine: str
+    epoch: int = 0
+    mode_ms: int = 0
+    packet_ms: int = 0
+    code: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """What an engine says of itself with every beat."""
+
+    engine: str
+    model: str
+    languages: tuple[str, ...]
+    can_detect_language: bool
+    modes_ms: tuple[int, ...]
+    default_mode_ms: int
+    slots: int
+    free_slots: int
+    is_draining: bool
+    beat_at_s: float
+    lag_ms: int = 0
+    """Largest lag among its streams: batch work on the same machine waits while this is high."""
+
+
+# Engine events (broker stream, never lost) -------------------------------------------------------
+
+
+class EngineEventKind(StrEnum):
+    FINAL = "final"
+    GAP = "gap"
+    WAITING = "waiting"
+    """No packets for IDLE_S: the slot is free, the session may come back."""
+    ENDED = "ended"
+    """Everything up to `end_sample` is finalised."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEvent:
+    """One entry of EVENTS_KEY. `utterance` is set for a final, `end_sample` for `ended`."""
+
+    kind: EngineEventKind
+    session: str
+    epoch: int
+    utterance: int | None = None
+    start_ms: int = 0
+    end_ms: int = 0
+    text: str = ""
+    words: tuple[dict[str, Any], ...] = ()
+    language: str | None = None
+    reason: str = ""
+    end_sample: int = 0
+    speech_end_ms: int = 0
+
+
+# Viewer events (pub/sub, and the JSON of the captions socket) ------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerEvent:
+    """What a captions socket sends. `seq` numbers stored changes; a partial carries `after_seq`.
+
+    type: ready ack partial final refined endpoint gap lag head refused error closed state
+    """
+
+    type: str
+    session: str
+    seq: int | None = None
+    after_seq: int | None = None
+    utterance: int | None = None
+    start_ms: int | None = None
+    end_ms: int | None = None
+    text: str | None = None
+    words: tuple[dict[str, Any], ...] | None = None
+    stable_words: int | None = None
+    sample: int | None = None
+    """`ack`: every sample below this one is on disk."""
+    state: str | None = None
+    behind_ms: int | None = None
+    code: str | None = None
+    reason: str | None = None
+    recording: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def encode(value: Command | Reply | EngineStatus | EngineEvent | ViewerEvent) -> str:
+    """Compact JSON; members that are None are left out."""
+    data = {key: item for key, item in asdict(value).items() if item is not None}
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode_command(data: str | bytes) -> Command:
+    return Command(**json.loads(data))
+
+
+def decode_reply(data: str | bytes) -> Reply:
+    return Reply(**json.loads(data))
+
+
+def decode_status(data: str | bytes) -> EngineStatus:
+    raw = json.loads(data)
+    raw["languages"] = tuple(raw["languages"])
+    raw["modes_ms"] = tuple(raw["modes_ms"])
+    return EngineStatus(**raw)
+
+
+def decode_engine_event(data: str | bytes) -> EngineEvent:
+    raw = json.loads(data)
+    raw["kind"] = EngineEventKind(raw["kind"])
+    raw["words"] = tuple(raw.get("words", ()))
+    return EngineEvent(**raw)
+
+
+def decode_viewer_event(data: str | bytes) -> ViewerEvent:
+    raw = json.loads(data)
+    if raw.get("words") is not None:
+        raw["words"] = tuple(raw["words"])
+    return ViewerEvent(**raw)
+
+
+PUBLISH_FINAL_LUA: Final = """
+-- KEYS: session hash, events stream. ARGV: epoch, next_utterance, resume_sample, payload.
+-- Only the owner of the session's current epoch may publish; another gets 0 and drops the stream.
+if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
+if ARGV[4] ~= '' then redis.call('XADD', KEYS[2], '*', 'e', ARGV[4]) end
+redis.call('HSET', KEYS[1], 'next_utterance', ARGV[2], 'resume_sample', ARGV[3])
+return 1
+"""
+
+CLAIM_LUA: Final = """
+-- KEYS: session hash, sessions set.
+-- ARGV: engine, session, expected owner or '*', mode_ms, language.
+-- Raises the epoch and takes the session; returns {epoch, next_utterance, resume_sample}, or false
+-- when somebody else was faster.
+local owner = redis.call('HGET', KEYS[1], 'owner') or ''
+if ARGV[3] ~= '*' and owner ~= ARGV[3] then return false end
+local epoch = redis.call('HINCRBY', KEYS[1], 'epoch', 1)
+redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'mode_ms', ARGV[4], 'language', ARGV[5])
+redis.call('SADD', KEYS[2], ARGV[2])
+return {epoch, redis.call('HGET', KEYS[1], 'next_utterance') or '0',
+        redis.call('HGET', KEYS[1], 'resume_sample') or '0'}
+"""

@@ -1,0 +1,3 @@
+"""Backend names to dotted paths, imported on use."""
+
+from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Streams, slots, scheduler, engine."""

@@ -1,0 +1,89 @@
+"""Surroundings of every test: a data directory and two Valkey servers of their own.
+
+The environment is set before Django reads it, so this happens at import.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+DATA_DIR = Path(tempfile.mkdtemp(prefix="transcribe-tests-"))
+BROKER_URL = f"redis://127.0.0.1:{free_port()}/0"
+AUDIO_URL = f"redis://127.0.0.1:{free_port()}/0"
+for name in [key for key in os.environ if key.startswith(("TRANSCRIBE_", "ASR_"))]:
+    if name not in {"TRANSCRIBE_DATABASE_URL", "ASR_MODEL_DIR"}:
+        del os.environ[name]
+os.environ.setdefault(
+    "ASR_MODEL_DIR", str(Path(__file__).resolve().parent.parent / "var" / "models")
+)
+os.environ.update(
+    TRANSCRIBE_DATA_DIR=str(DATA_DIR),
+    TRANSCRIBE_SECRET_KEY=secrets.token_urlsafe(40),
+    TRANSCRIBE_BROKER_URL=BROKER_URL,
+    TRANSCRIBE_AUDIO_URL=AUDIO_URL,
+    HF_HUB_OFFLINE="1",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from django.conf import settings
+
+    # Tests render pages without `collectstatic`, and hash passwords fast.
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def _wait_for_port(url: str, process: subprocess.Popen[bytes]) -> None:
+    port = int(url.rsplit(":", 1)[1].split("/", maxsplit=1)[0])
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"valkey ended with {process.returncode}")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise RuntimeError("valkey did not start")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def valkey_servers() -> Iterator[None]:
+    """The broker and the audio server, as in production."""
+    processes = []
+    for kind, url in (("broker", BROKER_URL), ("audio", AUDIO_URL)):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "webapp.valkey", kind],
+            stdout=subprocess.DEVNULL,
+            cwd=Path(__file__).resolve().parent.parent,
+        )
+        processes.append(process)
+        _wait_for_port(url, process)
+    yield
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait(timeout=10)
+    shutil.rmtree(DATA_DIR, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""The product: recordings, live sessions, transcripts and the jobs that make them."""

@@ -1,0 +1,49 @@
+"""Rare messages to open pages by the channel layer: job progress, rights revoked.
+
+Captions do not go this way (see `transcription.realtime`). A message may be lost: pages refetch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+
+class RecordingChanged(TypedDict):
+    """Something about a recording is worth a refetch: progress, state, a grown transcript."""
+
+    type: Literal["recording.changed"]
+    recording: str
+
+
+class RightsChanged(TypedDict):
+    """The sockets of one person must check their rights again, or close."""
+
+    type: Literal["rights.changed"]
+    user: int
+
+
+def recording_group(recording_id: UUID | str) -> str:
+    return f"recording.{recording_id}"
+
+
+def user_group(user_id: int) -> str:
+    return f"user.{user_id}"
+
+
+def recording_changed_on_commit(recording_id: UUID | str) -> None:
+    message: RecordingChanged = {"type": "recording.changed", "recording": str(recording_id)}
+    transaction.on_commit(lambda: _send(recording_group(recording_id), message))
+
+
+def rights_changed_on_commit(user_id: int) -> None:
+    message: RightsChanged = {"type": "rights.changed", "user": user_id}
+    transaction.on_commit(lambda: _send(user_group(user_id), message))
+
+
+def _send(group: str, message: RecordingChanged | RightsChanged) -> None:
+    async_to_sync(get_channel_layer().group_send)(group, message)

@@ -1,0 +1,78 @@
+"""Every error that the product raises on purpose.
+
+    ProductError
+    ├── NotFoundError            absent, or not this person's to see: both look the same
+    ├── ConflictError            the thing is in a state that does not allow this
+    │   ├── InUseError               another page captures this session
+    │   └── StaleOffsetError         an upload goes on elsewhere than asked
+    ├── InvalidInputError        the request itself is wrong
+    ├── TooLargeError            above a limit
+    ├── NoSpaceError             the disk is full
+    └── LeaseLostError           a worker no longer holds the job that it works on
+
+`code` is stable and part of the API; `status` is the HTTP status; `sentence` is for people.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ProductError(Exception):
+    """Base of the tree."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+    is_retryable: ClassVar[bool] = False
+    sentence: ClassVar[str] = "Something went wrong on the server."
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(sentence or self.sentence)
+        self.text = sentence or self.sentence
+
+
+class NotFoundError(ProductError):
+    code = "not_found"
+    status = 404
+    sentence = "There is nothing here, or it is not yours to see."
+
+
+class ConflictError(ProductError):
+    code = "conflict"
+    status = 409
+    sentence = "This cannot be done in the present state."
+
+
+class InUseError(ConflictError):
+    code = "in_use"
+    sentence = "This session is being captured from another page."
+
+
+class StaleOffsetError(ConflictError):
+    code = "stale_offset"
+    is_retryable = True
+    sentence = "The upload continues at another place."
+
+
+class InvalidInputError(ProductError):
+    code = "invalid_input"
+    status = 400
+    sentence = "The request could not be understood."
+
+
+class TooLargeError(ProductError):
+    code = "too_large"
+    status = 413
+    sentence = "This is larger than the server accepts."
+
+
+class NoSpaceError(ProductError):
+    code = "no_space"
+    status = 507
+    is_retryable = True
+    sentence = "The server's disk is full. Nothing was lost; try again when there is room."
+
+
+class LeaseLostError(ProductError):
+    code = "lease_lost"
+    sentence = "Another worker has taken over this job."

@@ -1,0 +1,1 @@
+"""Transcript formats: pure functions."""

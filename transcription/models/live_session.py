@@ -1,0 +1,127 @@
+"""One meeting being captured, its finals and its marks."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class LiveState(models.TextChoices):
+    """created -> live <-> waiting -> ending -> ended; `LIVE_TRANSITIONS` in services is the table.
+
+    `ending`: no more audio will come; finals and the file are being completed.
+    """
+
+    CREATED = "created", "Not started"
+    LIVE = "live", "Live"
+    WAITING = "waiting", "Waiting for the speaker"
+    ENDING = "ending", "Finishing"
+    ENDED = "ended", "Ended"
+
+
+class Visibility(models.TextChoices):
+    PRIVATE = "private", "Only me"
+    ORGANISATION = "organisation", "Everybody who can log in"
+
+
+class LiveSession(models.Model):
+    """A live session. Its clock counts samples at SAMPLE_RATE from `started_at`.
+
+    `last_seq` numbers stored changes (final, refined, gap, closed) and is taken in the transaction
+    that stores the change.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="live_sessions"
+    )
+    title = models.CharField(max_length=300)
+    visibility = models.CharField(
+        max_length=20, choices=Visibility, default=Visibility.ORGANISATION
+    )
+    language = models.CharField(max_length=16, blank=True)
+    mode_ms = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=10, choices=LiveState, default=LiveState.CREATED)
+    last_seq = models.PositiveIntegerField(default=0)
+    samples = models.PositiveBigIntegerField(default=0)
+    clock = models.JSONField(default=list, help_text="[sample, epoch milliseconds] pairs.")
+    recording = models.OneToOneField(
+        "transcription.Recording",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="live_session",
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    last_packet_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+        indexes = (models.Index(fields=("state",)),)
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def folder(self) -> Path:
+        return Path(settings.MEDIA_ROOT) / "live" / str(self.id)
+
+    @property
+    def pcm_path(self) -> Path:
+        return self.folder / "audio.pcm"
+
+
+class LiveUtterance(models.Model):
+    """A final. `seq` is that of its latest change; `revision` counts changes of its text."""
+
+    session = models.ForeignKey(LiveSession, on_delete=models.CASCADE, related_name="utterances")
+    utterance = models.PositiveIntegerField()
+    seq = models.PositiveIntegerField()
+    start_ms = models.PositiveBigIntegerField()
+    end_ms = models.PositiveBigIntegerField()
+    text = models.TextField()
+    words = models.JSONField(default=list)
+    language = models.CharField(max_length=16, blank=True)
+    reason = models.CharField(max_length=20, blank=True)
+    stored_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("session", "utterance")
+        constraints = (
+            models.UniqueConstraint(fields=("session", "utterance"), name="utterance_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"utterance {self.utterance}"
+
+
+class LiveMarkKind(models.TextChoices):
+    GAP = "gap", "Missing audio"
+    PAUSED = "paused", "Paused"
+    CLOSED = "closed", "Closed"
+
+
+class LiveMark(models.Model):
+    """Something that happened to the session's clock. `end_ms` equals `start_ms` for a pause."""
+
+    session = models.ForeignKey(LiveSession, on_delete=models.CASCADE, related_name="marks")
+    seq = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=LiveMarkKind)
+    start_ms = models.PositiveBigIntegerField()
+    end_ms = models.PositiveBigIntegerField()
+    wall_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("session", "seq")
+        constraints = (
+            models.UniqueConstraint(fields=("session", "kind", "start_ms"), name="mark_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.start_ms}"

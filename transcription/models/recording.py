@@ -1,0 +1,125 @@
+"""Stored audio and the uploads that become it."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class RecordingSource(models.TextChoices):
+    UPLOAD = "upload", "Upload"
+    LIVE = "live", "Live session"
+
+
+class RecordingState(models.TextChoices):
+    """Derived from the recording's newest job, stored so that lists need no join."""
+
+    QUEUED = "queued", "Waiting"
+    TRANSCRIBING = "transcribing", "Transcribing"
+    READY = "ready", "Ready"
+    ATTENTION = "attention", "Needs attention"
+
+
+class Recording(models.Model):
+    """Stored audio with an owner, an expiry and transcript revisions.
+
+    Its files lie in a folder named by its id; no user-chosen name reaches the file system.
+    `source.bin` holds the bytes as they came, `player.*` what the page plays.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recordings"
+    )
+    title = models.CharField(max_length=300)
+    display_name = models.CharField(max_length=300, blank=True)
+    source = models.CharField(max_length=10, choices=RecordingSource)
+    state = models.CharField(max_length=20, choices=RecordingState, default=RecordingState.QUEUED)
+    is_organisation_wide = models.BooleanField(default=False)
+    requested_language = models.CharField(max_length=16, blank=True)
+    language = models.CharField(max_length=16, blank=True)
+    language_confidence = models.FloatField(null=True, blank=True)
+    duration_ms = models.PositiveBigIntegerField(default=0)
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    container = models.CharField(max_length=40, blank=True)
+    codec = models.CharField(max_length=40, blank=True)
+    media_type = models.CharField(max_length=80, default="application/octet-stream")
+    player_name = models.CharField(max_length=40, default="source.bin")
+    problem_code = models.CharField(max_length=40, blank=True)
+    problem = models.CharField(max_length=300, blank=True)
+    notice = models.CharField(max_length=300, blank=True)
+    current_revision = models.ForeignKey(
+        "transcription.TranscriptRevision",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+    recorded_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+        indexes = (models.Index(fields=("owner", "-created_at")),)
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def folder(self) -> Path:
+        return Path(settings.MEDIA_ROOT) / "recordings" / str(self.id)
+
+    @property
+    def source_path(self) -> Path:
+        return self.folder / "source.bin"
+
+    @property
+    def player_path(self) -> Path:
+        return self.folder / self.player_name
+
+
+class UploadState(models.TextChoices):
+    RECEIVING = "receiving", "Uploading"
+    CHECKING = "checking", "Checking"
+    ACCEPTED = "accepted", "Accepted"
+    REFUSED = "refused", "Refused"
+
+
+class Upload(models.Model):
+    """Bytes on their way in (tus). Quarantined in a folder of its own until it has been probed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads"
+    )
+    display_name = models.CharField(max_length=300)
+    language = models.CharField(max_length=16, blank=True)
+    length_bytes = models.PositiveBigIntegerField()
+    offset_bytes = models.PositiveBigIntegerField(default=0)
+    state = models.CharField(max_length=20, choices=UploadState, default=UploadState.RECEIVING)
+    problem_code = models.CharField(max_length=40, blank=True)
+    problem = models.CharField(max_length=300, blank=True)
+    recording = models.OneToOneField(
+        Recording, null=True, blank=True, on_delete=models.CASCADE, related_name="upload"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    touched_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return f"upload {self.id}"
+
+    @property
+    def folder(self) -> Path:
+        return Path(settings.MEDIA_ROOT) / "uploads" / str(self.id)
+
+    @property
+    def part_path(self) -> Path:
+        return self.folder / "part.bin"

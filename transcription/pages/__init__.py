@@ -1,0 +1,1 @@
+"""Pages, most of them htmx."""

@@ -1,0 +1,1 @@
+"""Long work that drives the engine's batch and streaming parts."""

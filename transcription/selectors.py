@@ -1,0 +1,80 @@
+"""Every permissioned read. Strangers get NotFoundError: absent and forbidden look the same.
+
+Pages, REST, sockets, media and exports go through these functions and no others.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q, QuerySet
+
+from transcription.errors import NotFoundError
+from transcription.models import LiveSession, Recording, Upload, Visibility
+from webapp.accounts.models import User
+
+Viewer = User | AnonymousUser
+
+
+def recordings_visible_to(user: Viewer) -> QuerySet[Recording]:
+    """The person's own recordings and those shared with the whole organisation."""
+    if not isinstance(user, User) or not user.is_active:
+        return Recording.objects.none()
+    return Recording.objects.filter(Q(owner=user) | Q(is_organisation_wide=True)).select_related(
+        "owner"
+    )
+
+
+def access_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
+    """Raises NotFoundError for strangers and for what does not exist."""
+    recording = recordings_visible_to(user).filter(id=recording_id).first()
+    if recording is None:
+        raise NotFoundError
+    return recording
+
+
+def access_own_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
+    """For changes: only the owner. Raises NotFoundError otherwise."""
+    recording = access_recording_by_id(user, recording_id)
+    if not isinstance(user, User) or recording.owner_id != user.pk:
+        raise NotFoundError
+    return recording
+
+
+def uploads_of(user: Viewer) -> QuerySet[Upload]:
+    if not isinstance(user, User) or not user.is_active:
+        return Upload.objects.none()
+    return Upload.objects.filter(owner=user)
+
+
+def access_upload_by_id(user: Viewer, upload_id: UUID | str) -> Upload:
+    upload = uploads_of(user).filter(id=upload_id).first()
+    if upload is None:
+        raise NotFoundError
+    return upload
+
+
+def live_sessions_visible_to(user: Viewer) -> QuerySet[LiveSession]:
+    """The person's own sessions and those that everybody who can log in may read."""
+    if not isinstance(user, User) or not user.is_active:
+        return LiveSession.objects.none()
+    return LiveSession.objects.filter(
+        Q(owner=user) | Q(visibility=Visibility.ORGANISATION)
+    ).select_related("owner")
+
+
+def access_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveSession:
+    """For reading captions. Raises NotFoundError for strangers."""
+    session = live_sessions_visible_to(user).filter(id=session_id).first()
+    if session is None:
+        raise NotFoundError
+    return session
+
+
+def access_own_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveSession:
+    """For capturing and ending: only the owner. Raises NotFoundError otherwise."""
+    session = access_live_session_by_id(user, session_id)
+    if not isinstance(user, User) or session.owner_id != user.pk:
+        raise NotFoundError
+    return session

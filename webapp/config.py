@@ -1,0 +1,92 @@
+"""Settings of the site: the only module of `webapp` and `transcription` that reads the environment.
+
+Values come from the environment, then from `settings.env` in the data directory (written by
+`make setup`, mode 0600). Every field's docstring is its line in `docs/settings.md`. Secrets have no
+default. What an administrator may change at run time lives in the database instead.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def data_dir() -> Path:
+    """`TRANSCRIBE_DATA_DIR`, or `var/` beside `manage.py`."""
+    return Path(os.environ.get("TRANSCRIBE_DATA_DIR") or BASE_DIR / "var").resolve()
+
+
+class Settings(BaseSettings):
+    """Variables `TRANSCRIBE_*`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TRANSCRIBE_", frozen=True, use_attribute_docstrings=True, extra="ignore"
+    )
+
+    data_dir: Path
+    """Where everything that must last lives: database, recordings, broker file, models."""
+    secret_key: SecretStr
+    """Django's signing key. `make setup` makes one."""
+    debug: bool = False
+    """Django's debug pages. Never in production."""
+    database_url: str = ""
+    """`postgres://…`; empty means SQLite in the data directory."""
+    broker_url: str = ""
+    """Redis URL of the broker (with append-only file)."""
+    audio_url: str = ""
+    """Redis URL of the audio server (no persistence)."""
+    host: str = "127.0.0.1"
+    """Address that the web process binds."""
+    port: int = Field(default=8000, ge=1, le=65535)
+    """Port that the web process binds."""
+    allowed_hosts: str = "localhost,127.0.0.1,[::1]"
+    """Comma-separated names under which people reach the site."""
+    trusted_origins: str = ""
+    """Comma-separated origins (`https://captions.example.org`) besides those of allowed_hosts."""
+    is_https: bool = False
+    """The site is reached by https: secure cookies, HSTS."""
+    log_level: str = "INFO"
+    """Level of the structured log."""
+    max_upload_bytes: int = Field(default=8 * 1024**3, ge=1)
+    """Largest recording that may be uploaded."""
+    max_recording_hours: float = Field(default=12.0, gt=0)
+    """Longest recording that is accepted, by decoded duration."""
+    session_return_minutes: int = Field(default=10, ge=1)
+    """How long a live session waits for its speaker to come back before it ends."""
+    email_url: str = ""
+    """SMTP URL; empty means that mail is written to the log of the chores process."""
+
+    @property
+    def media_dir(self) -> Path:
+        return self.data_dir / "media"
+
+    @property
+    def hosts(self) -> list[str]:
+        return [item.strip() for item in self.allowed_hosts.split(",") if item.strip()]
+
+    @property
+    def origins(self) -> list[str]:
+        return [item.strip() for item in self.trusted_origins.split(",") if item.strip()]
+
+
+@cache
+def site_settings() -> Settings:
+    """The settings of this process. Raises pydantic.ValidationError naming what is missing."""
+    directory = data_dir()
+    return Settings(_env_file=directory / "settings.env", data_dir=directory)  # type: ignore[call-arg]
+
+
+def share_with_engine(settings: Settings) -> None:
+    """Let `asr_engine` in this process (and its children) see the same store and servers.
+
+    What the environment already says about the engine wins.
+    """
+    os.environ.setdefault("ASR_MODEL_DIR", str(settings.data_dir / "models"))
+    os.environ.setdefault("ASR_BROKER_URL", settings.broker_url)
+    os.environ.setdefault("ASR_AUDIO_URL", settings.audio_url)

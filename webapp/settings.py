@@ -1,0 +1,205 @@
+"""Django's settings, derived from `webapp.config`. Reads no environment of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dj_database_url
+import django_stubs_ext
+from csp.constants import NONE, SELF
+
+from webapp.config import BASE_DIR, share_with_engine, site_settings
+
+django_stubs_ext.monkeypatch()  # lets generic Django classes be subscripted at run time
+
+SITE = site_settings()
+share_with_engine(SITE)
+
+SECRET_KEY = SITE.secret_key.get_secret_value()
+DEBUG = SITE.debug
+ALLOWED_HOSTS = SITE.hosts
+CSRF_TRUSTED_ORIGINS = SITE.origins
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.humanize",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "channels",
+    "csp",
+    "django_htmx",
+    "webapp.accounts",
+    "transcription",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "webapp.accounts.middleware.PersonTimeZoneMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# Database ----------------------------------------------------------------------------------------
+
+DATABASES: dict[str, Any] = {
+    "default": dj_database_url.parse(
+        SITE.database_url or f"sqlite:///{SITE.data_dir / 'database.sqlite3'}"
+    )
+}
+if "sqlite3" in DATABASES["default"]["ENGINE"]:
+    # Six processes write. IMMEDIATE takes the write lock at BEGIN, where the timeout applies to it
+    # (a deferred transaction that upgrades fails at once); WAL lets readers go on.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+    # A file: threads of one test process must see one database.
+    DATABASES["default"]["TEST"] = {"NAME": str(SITE.data_dir / "test.sqlite3")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Channels, cache, Celery -------------------------------------------------------------------------
+
+# The pub/sub layer carries rare messages only (job progress, rights revoked).
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {
+            "hosts": [{"address": SITE.broker_url, "socket_timeout": 30}],
+            "prefix": "layer",
+        },
+    }
+}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": SITE.broker_url,
+        "KEY_PREFIX": "cache",
+        "OPTIONS": {"socket_timeout": 30},
+    }
+}
+
+# People ------------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_ADAPTER = "webapp.accounts.adapter.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = True
+# allauth's defaults throttle log-in by address and by account; kept, and named here to be seen.
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "reset_password": "20/m/ip,5/m/key"}
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.is_https
+SECURE_HSTS_SECONDS = 30 * 24 * 3600 if SITE.is_https else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "media-src": [SELF, "blob:"],
+        "worker-src": [SELF],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "form-action": [SELF],
+    }
+}
+
+# Bodies ------------------------------------------------------------------------------------------
+
+# Media comes in tus pieces of 8 MB; the launcher refuses what is larger than 16 MB.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024**2
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+
+# Files, words, time ------------------------------------------------------------------------------
+
+STATIC_URL = "static/"
+STATIC_ROOT = SITE.data_dir / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+MEDIA_ROOT = SITE.media_dir
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+SILENCED_SYSTEM_CHECKS: list[str] = []
+
+# Celery ------------------------------------------------------------------------------------------
+
+# A message is a wake-up; the job's row is the truth. So nothing needs late acknowledgement, results
+# or redelivery, and a lost message costs at most one sweep.
+CELERY_BROKER_URL = SITE.broker_url
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 30, "visibility_timeout": 3600}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "chores"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
