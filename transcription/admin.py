@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.contrib import admin
 from django.http import HttpRequest
 
@@ -14,7 +12,7 @@ from transcription.models import Job
 class JobAdmin(admin.ModelAdmin[Job]):
     """The queue, to look at. Cancel and retry belong to the pages, which do them safely."""
 
-    list_display: ClassVar[tuple[str, ...]] = (
+    list_display = (
         "id",
         "state",
         "stage",
@@ -24,8 +22,8 @@ class JobAdmin(admin.ModelAdmin[Job]):
         "enqueued_at",
         "finished_at",
     )
-    list_filter: ClassVar[tuple[str, ...]] = ("state", "problem_code")
-    ordering: ClassVar[tuple[str, ...]] = ("-enqueued_at",)
+    list_filter = ("state", "problem_code")
+    ordering = ("-enqueued_at",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
