@@ -10,6 +10,7 @@
     ├── ModelError               a model is missing, unverified or unfit
     │   ├── ModelMissingError
     │   ├── ModelUnverifiedError
+    │   ├── ModelFetchError
     │   └── UnsupportedLanguageError
     ├── AdmissionError           a stream is refused; retry later or elsewhere
     │   ├── NoFreeSlotError
@@ -85,6 +86,12 @@ class ModelMissingError(ModelError):
 class ModelUnverifiedError(ModelError):
     code = "model_unverified"
     sentence = "A speech model does not match its pinned checksum and was not loaded."
+
+
+class ModelFetchError(ModelError):
+    code = "model_not_fetched"
+    is_retryable = True
+    sentence = "A speech model could not be fetched."
 
 
 class UnsupportedLanguageError(ModelError):
