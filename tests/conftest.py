@@ -13,10 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+    from webapp.accounts.models import User
 
 
 def free_port() -> int:
@@ -87,3 +93,53 @@ def valkey_servers() -> Iterator[None]:
     for process in processes:
         process.wait(timeout=10)
     shutil.rmtree(DATA_DIR, ignore_errors=True)
+
+
+# People: Alice owns, Bob works beside her, Charlie is a stranger, and an administrator ------------
+
+PASSWORD = "correct horse battery staple"
+
+
+def _person(name: str) -> User:
+    from webapp.accounts.models import User
+
+    return User.objects.create_user(f"{name.lower()}@example.org", PASSWORD, name=name)
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    return _person("Alice")
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    return _person("Bob")
+
+
+@pytest.fixture
+def charlie(db: None) -> User:
+    return _person("Charlie")
+
+
+@pytest.fixture
+def administrator(db: None) -> User:
+    from webapp.accounts.models import User
+
+    return User.objects.create_superuser("admin@example.org", PASSWORD, name="Admin")
+
+
+@pytest.fixture
+def client_of() -> Callable[[User | None], Client]:
+    """`client_of(alice)` is a client logged in as Alice; `client_of(None)` is anonymous.
+
+    It checks CSRF as a browser's requests are checked only where a test asks for it.
+    """
+    from django.test import Client
+
+    def make(user: User | None) -> Client:
+        client = Client()
+        if user is not None:
+            client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+        return client
+
+    return make

@@ -21,10 +21,10 @@ class RecordingChanged(TypedDict):
 
 
 class RightsChanged(TypedDict):
-    """The sockets of one person must check their rights again, or close."""
+    """Sockets must check their rights again, or close: those of `user`, or of a whole group."""
 
     type: Literal["rights.changed"]
-    user: int
+    user: int | None
 
 
 def recording_group(recording_id: UUID | str) -> str:
@@ -37,12 +37,19 @@ def user_group(user_id: int) -> str:
 
 def recording_changed_on_commit(recording_id: UUID | str) -> None:
     message: RecordingChanged = {"type": "recording.changed", "recording": str(recording_id)}
-    transaction.on_commit(lambda: _send(recording_group(recording_id), message))
+    # Robust: what is committed stays done even where the broker is away.
+    transaction.on_commit(lambda: _send(recording_group(recording_id), message), robust=True)
+
+
+def audience_changed_on_commit(recording_id: UUID | str) -> None:
+    """Everybody who looks at this recording must check their rights again."""
+    message: RightsChanged = {"type": "rights.changed", "user": None}
+    transaction.on_commit(lambda: _send(recording_group(recording_id), message), robust=True)
 
 
 def rights_changed_on_commit(user_id: int) -> None:
     message: RightsChanged = {"type": "rights.changed", "user": user_id}
-    transaction.on_commit(lambda: _send(user_group(user_id), message))
+    transaction.on_commit(lambda: _send(user_group(user_id), message), robust=True)
 
 
 def _send(group: str, message: RecordingChanged | RightsChanged) -> None:

@@ -17,15 +17,31 @@ class Task(StrEnum):
     RUN_JOBS = "transcription.run_jobs"
     CHECK_UPLOAD = "transcription.check_upload"
     REAP = "transcription.reap"
+    SWEEP = "transcription.sweep"
 
 
-QUEUES = {Task.RUN_JOBS: "batch", Task.CHECK_UPLOAD: "chores", Task.REAP: "chores"}
+BATCH = "batch"
+CHORES = "chores"
+QUEUES = {
+    Task.RUN_JOBS: BATCH,
+    Task.CHECK_UPLOAD: CHORES,
+    Task.REAP: CHORES,
+    Task.SWEEP: CHORES,
+}
 
 
 def wake_on_commit(task: Task, *arguments: str) -> None:
     """Send `task` after the current transaction, or at once where there is none."""
-    transaction.on_commit(lambda: send(task, *arguments))
+    # Robust: what is committed stays done while the broker restarts, and the sweep sends it again.
+    transaction.on_commit(lambda: send(task, *arguments), robust=True)
 
 
-def send(task: Task, *arguments: str) -> None:
-    current_app.send_task(task.value, args=list(arguments), queue=QUEUES[task], ignore_result=True)
+def send(task: Task, *arguments: str, expires_s: float | None = None) -> None:
+    """Send now. After `expires_s` a worker drops the message unread."""
+    current_app.send_task(
+        task.value,
+        args=list(arguments),
+        queue=QUEUES[task],
+        ignore_result=True,
+        expires=expires_s,
+    )
