@@ -215,7 +215,7 @@ MODELS: Final[Mapping[str, ModelEntry]] = MappingProxyType(
                 (
                     # Window by window, many streams in one batch.
                     _file(
-                        "stream.onnx",
+                        "silero_vad_16k_op15.onnx",
                         1_289_603,
                         "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49",
                         _SILERO,
@@ -223,7 +223,7 @@ MODELS: Final[Mapping[str, ModelEntry]] = MappingProxyType(
                     ),
                     # The same weights over many consecutive windows of one recording in one call.
                     _file(
-                        "sequence.onnx",
+                        "silero_vad_16k_sequence.onnx",
                         1_246_165,
                         "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85",
                         _SILERO,
