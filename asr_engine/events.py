@@ -60,7 +60,8 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An utterance closed without words; a successor may resume at `resume_sample`."""
+    """An utterance closed without words, or silence went on: a successor may resume at
+    `resume_sample`."""
 
     stream: str
     reason: EndpointReason
@@ -92,4 +93,16 @@ class Ended:
     end_sample: int
 
 
-StreamEvent = Partial | Final | Endpoint | Gap | Lag | Ended
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The model failed and the stream is closed: open it again from `resume_sample`.
+
+    `next_utterance` is the number that its next final will have.
+    """
+
+    stream: str
+    next_utterance: int
+    resume_sample: int
+
+
+StreamEvent = Partial | Final | Endpoint | Gap | Lag | Ended | Failed

@@ -45,7 +45,10 @@ class Capabilities:
 class Chunk:
     """Audio of one stream for one step: float32 [n], 16 kHz; `start_sample` on its clock.
 
-    Successive chunks of one utterance are contiguous.
+    Successive chunks of one utterance are contiguous. A continuous model gets exactly the
+    `chunk_samples` of its mode (or multiples, where it takes longer chunks), padded with zeros
+    where the audio ends. A gated model may get one shorter chunk as the last of an utterance:
+    `finish` follows at once, so that it need only be stored.
     """
 
     stream: str
