@@ -1,12 +1,19 @@
 """Every error that the product raises on purpose.
 
     ProductError
+    ├── NotAuthenticatedError    nobody is logged in, or the token is not (or no longer) known
+    ├── ForbiddenError           the request did not come from our own page
     ├── NotFoundError            absent, or not this person's to see: both look the same
+    ├── LoginNeededError         nobody is logged in, or the token is not valid any more
     ├── ConflictError            the thing is in a state that does not allow this
     │   ├── InUseError               another page captures this session
+    │   ├── SessionEndedError        the live session takes no more audio
+    │   ├── UploadBusyError          another request writes to this upload at this moment
     │   └── StaleOffsetError         an upload goes on elsewhere than asked
     ├── InvalidInputError        the request itself is wrong
     ├── TooLargeError            above a limit
+    ├── TooFastError             more at once than the server takes
+    ├── TryLaterError            cannot be done now; nothing was lost
     ├── NoSpaceError             the disk is full
     └── LeaseLostError           a worker no longer holds the job that it works on
 
@@ -31,10 +38,28 @@ class ProductError(Exception):
         self.text = sentence or self.sentence
 
 
+class NotAuthenticatedError(ProductError):
+    code = "not_authenticated"
+    status = 401
+    sentence = "Log in first, or send a valid token."
+
+
+class ForbiddenError(ProductError):
+    code = "forbidden"
+    status = 403
+    sentence = "The page is out of date. Reload it and try again."
+
+
 class NotFoundError(ProductError):
     code = "not_found"
     status = 404
     sentence = "There is nothing here, or it is not yours to see."
+
+
+class LoginNeededError(ProductError):
+    code = "login_needed"
+    status = 401
+    sentence = "Log in to go on."
 
 
 class ConflictError(ProductError):
@@ -46,6 +71,18 @@ class ConflictError(ProductError):
 class InUseError(ConflictError):
     code = "in_use"
     sentence = "This session is being captured from another page."
+
+
+class UploadBusyError(ConflictError):
+    code = "upload_busy"
+    status = 423
+    is_retryable = True
+    sentence = "Another request is still writing to this upload. Try again in a moment."
+
+
+class SessionEndedError(ConflictError):
+    code = "ended"
+    sentence = "This session has ended."
 
 
 class StaleOffsetError(ConflictError):
@@ -64,6 +101,20 @@ class TooLargeError(ProductError):
     code = "too_large"
     status = 413
     sentence = "This is larger than the server accepts."
+
+
+class TooFastError(ProductError):
+    code = "too_fast"
+    status = 429
+    is_retryable = True
+    sentence = "This came faster than the server takes it. Slow down and send it again."
+
+
+class TryLaterError(ProductError):
+    code = "try_later"
+    status = 503
+    is_retryable = True
+    sentence = "The server is behind. Nothing was lost; it goes on in a moment."
 
 
 class NoSpaceError(ProductError):

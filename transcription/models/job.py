@@ -60,6 +60,13 @@ class Job(models.Model):
     class Meta:
         ordering = ("-enqueued_at",)
         indexes = (models.Index(fields=("state", "enqueued_at")),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("recording",),
+                condition=models.Q(state__in=("queued", "running")),
+                name="one_active_job",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"job {self.id}"

@@ -91,7 +91,10 @@ class UploadState(models.TextChoices):
 
 
 class Upload(models.Model):
-    """Bytes on their way in (tus). Quarantined in a folder of its own until it has been probed."""
+    """Bytes on their way in (tus). Quarantined in a folder of its own until it has been probed.
+
+    The recording that it becomes takes over its id.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -102,6 +105,7 @@ class Upload(models.Model):
     length_bytes = models.PositiveBigIntegerField()
     offset_bytes = models.PositiveBigIntegerField(default=0)
     state = models.CharField(max_length=20, choices=UploadState, default=UploadState.RECEIVING)
+    checks = models.PositiveSmallIntegerField(default=0, help_text="Checks begun so far.")
     problem_code = models.CharField(max_length=40, blank=True)
     problem = models.CharField(max_length=300, blank=True)
     recording = models.OneToOneField(
