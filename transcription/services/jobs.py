@@ -1,0 +1,395 @@
+"""Jobs: requested work, its claim by a worker, its checkpoints and its end.
+
+A worker holds a job by a lease and a fence. Every write of a worker says `WHERE fence = mine AND
+state = running`; a worker whose lease was taken changes nothing and gets LeaseLostError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Max, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from asr_engine.results import LanguageGuess, Segment
+from transcription.broadcast import recording_changed_on_commit
+from transcription.errors import ConflictError, LeaseLostError
+from transcription.models import (
+    Attempt,
+    Job,
+    JobState,
+    Recording,
+    RecordingSource,
+    RecordingState,
+    TranscriptRevision,
+)
+from transcription.queue import Task, send, wake_on_commit
+from transcription.services import transcripts
+from transcription.services.names import clean_language
+from transcription.services.queue_order import Waiting, in_order
+from webapp.accounts.models import User
+
+JOB_TRANSITIONS: Final = {
+    JobState.QUEUED: {JobState.RUNNING, JobState.CANCELLED},
+    JobState.RUNNING: {JobState.QUEUED, JobState.DONE, JobState.FAILED, JobState.CANCELLED},
+    JobState.DONE: set(),
+    JobState.FAILED: set(),
+    JobState.CANCELLED: set(),
+}
+ACTIVE: Final = (JobState.QUEUED, JobState.RUNNING)
+LEASE: Final = timedelta(seconds=30)
+RETRY_DELAYS: Final = (timedelta(0), timedelta(0), timedelta(seconds=20))
+"""Pause before the next attempt after so many failures without progress; then the job fails."""
+MAX_FAILURES: Final = len(RETRY_DELAYS)
+
+LOST_CODE: Final = "worker_lost"
+LOST_PROBLEM: Final = (
+    "The transcription was interrupted several times at the same place, so it was stopped. "
+    "Nothing was deleted; you can try it again."
+)
+CANCELLED_CODE: Final = "cancelled"
+CANCELLED_PROBLEM: Final = "Transcription was cancelled. You can start it again."
+NO_SPEECH_NOTICE: Final = "No speech was found in this recording."
+EDITS_STAND_NOTICE: Final = (
+    "You edited this transcript, so your version is still shown. The new one is kept beside it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's hold on a job. `job` is the row as it was when it was claimed."""
+
+    job: Job
+    fence: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A finished group: what was heard, and from where a successor would go on."""
+
+    segments: Sequence[Segment]
+    checkpoint: dict[str, object]
+    audio_done_ms: int
+    audio_total_ms: int
+    language: LanguageGuess | None
+    model_name: str
+    work_seconds: float
+
+
+def submit_job(*, recording: Recording, requested_by: User | None, language: str = "") -> Job:
+    """Queue the transcription of `recording`, or return the job that is under way already."""
+    language = clean_language(language)
+    try:
+        with transaction.atomic():
+            job = Job.objects.create(
+                recording=recording,
+                requested_by=requested_by,
+                language=language,
+                stage="draft",
+                audio_total_ms=recording.duration_ms,
+            )
+            _reflect(recording, RecordingState.QUEUED, notice="")
+    except IntegrityError:
+        active = Job.objects.filter(recording=recording, state__in=ACTIVE).first()
+        if active is None:
+            raise
+        return active
+    wake_on_commit(Task.RUN_JOBS)
+    return job
+
+
+def retry_job(*, recording: Recording, requested_by: User | None, language: str = "") -> Job:
+    """Transcribe again from the start. Raises ConflictError while a job is under way."""
+    if Job.objects.filter(recording=recording, state__in=ACTIVE).exists():
+        raise ConflictError("This recording is being transcribed already.")
+    return submit_job(
+        recording=recording,
+        requested_by=requested_by,
+        language=language or recording.requested_language,
+    )
+
+
+def cancel_job(*, job: Job) -> Job:
+    """Cancel at once where it waits; ask its worker to stop where it runs. Harmless afterwards."""
+    with transaction.atomic():
+        if _move(Job.objects.filter(id=job.id, state=JobState.QUEUED), JobState.CANCELLED):
+            _reflect_cancelled(job.recording)
+        else:
+            Job.objects.filter(id=job.id, state=JobState.RUNNING).update(is_cancel_requested=True)
+            recording_changed_on_commit(job.recording_id)
+    job.refresh_from_db()
+    return job
+
+
+def claim_next_job(*, worker: str) -> Claim | None:
+    """Take the job whose turn it is; None where nothing waits."""
+    for waiting in _queue(timezone.now()):
+        claim = _claim(waiting, worker)
+        if claim is not None:
+            return claim
+    return None
+
+
+def queue_position(*, job: Job) -> int:
+    """1 for the job that is next; 0 for one that does not wait."""
+    order = [waiting.id for waiting in _queue(timezone.now())]
+    return order.index(job.id) + 1 if job.id in order else 0
+
+
+def time_left_s(job: Job) -> float | None:
+    """Estimate from the job's own pace; None before there is any."""
+    if not job.audio_done_ms or not job.work_seconds:
+        return None
+    return (job.audio_total_ms - job.audio_done_ms) * job.work_seconds / job.audio_done_ms
+
+
+# What the holder of a claim does ------------------------------------------------------------------
+
+
+def renew_lease(*, claim: Claim) -> bool:
+    """Keep the job; True if the worker should stop, since somebody asked to cancel.
+
+    Raises LeaseLostError where the job is gone or another's.
+    """
+    if not _held(claim).update(lease_expires_at=timezone.now() + LEASE):
+        raise LeaseLostError
+    return _held(claim).filter(is_cancel_requested=True).exists()
+
+
+def store_progress(*, claim: Claim, progress: Progress) -> TranscriptRevision:
+    """Store a group's segments and its checkpoint, both or none. Raises LeaseLostError."""
+    recording = claim.job.recording
+    with transaction.atomic():
+        if not _held(claim).update(
+            checkpoint=progress.checkpoint,
+            audio_done_ms=progress.audio_done_ms,
+            audio_total_ms=progress.audio_total_ms,
+            work_seconds=F("work_seconds") + progress.work_seconds,
+            failures=0,
+            lease_expires_at=timezone.now() + LEASE,
+        ):
+            raise LeaseLostError
+        revision = transcripts.revision_of_job(job=claim.job, model_name=progress.model_name)
+        transcripts.append_segments(revision=revision, segments=progress.segments)
+        if progress.language is not None:
+            TranscriptRevision.objects.filter(id=revision.id).update(
+                language=progress.language.language
+            )
+            Recording.objects.filter(id=recording.id).update(
+                language=progress.language.language,
+                language_confidence=progress.language.probability,
+            )
+        recording_changed_on_commit(recording.id)
+    return revision
+
+
+def requeue_job(*, claim: Claim) -> None:
+    """Give the job back with its checkpoint: the slice is over, or this worker ends."""
+    with transaction.atomic():
+        _leave(claim, JobState.QUEUED, "requeued")
+        wake_on_commit(Task.RUN_JOBS)
+
+
+def finish_job(*, claim: Claim, model_name: str) -> None:
+    """All audio has been heard: the revision is complete and the recording ready."""
+    with transaction.atomic():
+        _leave(claim, JobState.DONE, "done")
+        revision = transcripts.revision_of_job(job=claim.job, model_name=model_name)
+        is_shown = transcripts.complete_revision(revision=revision)
+        if not revision.segments.exists():
+            notice = NO_SPEECH_NOTICE
+        else:
+            notice = "" if is_shown else EDITS_STAND_NOTICE
+        _reflect(claim.job.recording, RecordingState.READY, notice=notice)
+
+
+def end_cancelled_job(*, claim: Claim) -> None:
+    """The worker has stopped because somebody asked for it."""
+    with transaction.atomic():
+        _leave(claim, JobState.CANCELLED, "cancelled")
+        _reflect_cancelled(claim.job.recording)
+
+
+def fail_attempt(*, claim: Claim, code: str, problem: str, is_retryable: bool) -> None:
+    """This attempt failed: the job waits for another, or fails with a sentence for its owner."""
+    with transaction.atomic():
+        job = _held(claim).select_for_update().first()
+        if job is None:
+            raise LeaseLostError
+        _fail(job, code=code, problem=problem, outcome=code, is_retryable=is_retryable)
+
+
+# What keeps jobs going when workers do not --------------------------------------------------------
+
+
+def reap_jobs() -> int:
+    """Take back jobs whose lease has run out, and wake a worker where something waits."""
+    count = _take_back(Job.objects.filter(lease_expires_at__lt=timezone.now()))
+    if Job.objects.filter(state=JobState.QUEUED).exists():
+        send(Task.RUN_JOBS, expires_s=LEASE.total_seconds())
+    return count
+
+
+def reclaim_jobs(*, worker: str) -> int:
+    """Take back what a dead process of the same name held, without waiting for its lease."""
+    return _take_back(Job.objects.filter(worker=worker))
+
+
+def _take_back(jobs: QuerySet[Job]) -> int:
+    count = 0
+    for job_id in jobs.filter(state=JobState.RUNNING).values_list("id", flat=True):
+        with transaction.atomic():
+            # The condition again: its worker may have renewed the lease meanwhile.
+            job = jobs.filter(id=job_id, state=JobState.RUNNING).select_for_update().first()
+            if job is None:
+                continue
+            if job.is_cancel_requested:
+                _end_attempt(job, JobState.CANCELLED, "cancelled")
+                _reflect_cancelled(job.recording)
+            else:
+                _fail(
+                    job,
+                    code=LOST_CODE,
+                    problem=LOST_PROBLEM,
+                    outcome=LOST_CODE,
+                    is_retryable=True,
+                )
+            count += 1
+    return count
+
+
+def _fail(job: Job, *, code: str, problem: str, outcome: str, is_retryable: bool) -> None:
+    failures = job.failures + 1
+    if is_retryable and failures < MAX_FAILURES:
+        _end_attempt(job, JobState.QUEUED, outcome, failures=failures)
+        _reflect(job.recording, RecordingState.QUEUED)
+        wake_on_commit(Task.RUN_JOBS)
+        return
+    _end_attempt(
+        job, JobState.FAILED, outcome, failures=failures, problem_code=code, problem=problem
+    )
+    _reflect(job.recording, RecordingState.ATTENTION, problem_code=code, problem=problem)
+
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+def _queue(now: datetime) -> list[Waiting]:
+    rows = Job.objects.filter(state=JobState.QUEUED, is_cancel_requested=False).values_list(
+        "id",
+        "recording__owner_id",
+        "recording__source",
+        "audio_total_ms",
+        "audio_done_ms",
+        "enqueued_at",
+        "last_slice_at",
+        "failures",
+    )
+    waiting = [
+        Waiting(
+            id=job_id,
+            owner=owner,
+            is_live=source == RecordingSource.LIVE,
+            left_ms=total - done,
+            enqueued_at=enqueued_at,
+            last_slice_at=last_slice_at,
+        )
+        for job_id, owner, source, total, done, enqueued_at, last_slice_at, failures in rows
+        if last_slice_at is None
+        or last_slice_at + RETRY_DELAYS[min(failures, MAX_FAILURES - 1)] <= now
+    ]
+    served = dict(
+        Job.objects.filter(last_slice_at__gt=now - timedelta(hours=1))
+        .values_list("recording__owner_id")
+        .annotate(Max("last_slice_at"))
+        .order_by()
+    )
+    return in_order(waiting, served_at=served, now=now)
+
+
+def _claim(waiting: Waiting, worker: str) -> Claim | None:
+    now = timezone.now()
+    with transaction.atomic():
+        query = Job.objects.filter(
+            id=waiting.id, state=JobState.QUEUED, last_slice_at=waiting.last_slice_at
+        )
+        if not _move(
+            query,
+            JobState.RUNNING,
+            fence=F("fence") + 1,
+            worker=worker,
+            lease_expires_at=now + LEASE,
+            last_slice_at=now,
+            started_at=Coalesce("started_at", now),
+        ):
+            return None
+        job = Job.objects.select_related("recording").get(id=waiting.id)
+        Attempt.objects.create(job=job, fence=job.fence, worker=worker, started_at=now)
+        _reflect(job.recording, RecordingState.TRANSCRIBING)
+    return Claim(job=job, fence=job.fence, worker=worker)
+
+
+def _held(claim: Claim) -> QuerySet[Job]:
+    return Job.objects.filter(id=claim.job.id, fence=claim.fence, state=JobState.RUNNING)
+
+
+def _move(jobs: QuerySet[Job], to: JobState, **fields: object) -> bool:
+    """Change the state where the table allows it; False where it does not (any more)."""
+    sources = [state for state, targets in JOB_TRANSITIONS.items() if to in targets]
+    if to not in ACTIVE:
+        fields["finished_at"] = timezone.now()
+    return jobs.filter(state__in=sources).update(state=to, **fields) == 1
+
+
+def _leave(claim: Claim, to: JobState, outcome: str) -> None:
+    if not _move(_held(claim), to, lease_expires_at=None):
+        raise LeaseLostError
+    _close_attempt(claim.job, claim.fence, outcome)
+
+
+def _end_attempt(job: Job, to: JobState, outcome: str, **fields: object) -> None:
+    _move(Job.objects.filter(id=job.id), to, lease_expires_at=None, **fields)
+    _close_attempt(job, job.fence, outcome)
+
+
+def _close_attempt(job: Job, fence: int, outcome: str) -> None:
+    Attempt.objects.filter(job=job, fence=fence).update(ended_at=timezone.now(), outcome=outcome)
+
+
+def _reflect(
+    recording: Recording,
+    state: RecordingState,
+    *,
+    problem_code: str = "",
+    problem: str = "",
+    notice: str | None = None,
+) -> None:
+    """Show a job's state on its recording."""
+    fields = {"state": state, "problem_code": problem_code, "problem": problem}
+    if notice is not None:
+        fields["notice"] = notice
+    Recording.objects.filter(id=recording.id).update(**fields)
+    recording_changed_on_commit(recording.id)
+
+
+def _reflect_cancelled(recording: Recording) -> None:
+    """A recording with a complete transcript stays ready; another needs attention."""
+    has_text = TranscriptRevision.objects.filter(
+        id__in=Recording.objects.filter(id=recording.id).values("current_revision"),
+        is_complete=True,
+    ).exists()
+    if has_text:
+        _reflect(recording, RecordingState.READY)
+    else:
+        _reflect(
+            recording,
+            RecordingState.ATTENTION,
+            problem_code=CANCELLED_CODE,
+            problem=CANCELLED_PROBLEM,
+        )

@@ -1,0 +1,40 @@
+"""Recordings: title, audience, end. How one comes to be: see `uploads` and `live_sessions`."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from transcription.broadcast import audience_changed_on_commit, recording_changed_on_commit
+from transcription.models import Recording
+from transcription.services import storage
+from transcription.services.names import clean_title
+
+
+def rename_recording(*, recording: Recording, title: str) -> Recording:
+    """Raises InvalidInputError for a title without a visible sign."""
+    recording.title = clean_title(title)
+    recording.save(update_fields=["title"])
+    recording_changed_on_commit(recording.id)
+    return recording
+
+
+def set_audience(*, recording: Recording, is_organisation_wide: bool) -> Recording:
+    """Who beside the owner may read; open pages of those who no longer may are closed."""
+    recording.is_organisation_wide = is_organisation_wide
+    recording.save(update_fields=["is_organisation_wide"])
+    audience_changed_on_commit(recording.id)
+    return recording
+
+
+def delete_recording(*, recording: Recording) -> None:
+    """Delete the recording with its jobs, transcripts, upload and bytes, also while a job runs.
+
+    The worker sees that its row is gone, and can store nothing more: each of its writes asks for
+    the row first.
+    """
+    folder = recording.folder
+    with transaction.atomic():
+        audience_changed_on_commit(recording.id)
+        Recording.objects.filter(id=recording.id).delete()
+    # Rows first: a folder without a row is found by the sweep, a row without its bytes is a fault.
+    storage.remove_folder(folder)

@@ -1,0 +1,145 @@
+"""Transcript revisions: how a pass, or a live session, becomes the text of a recording.
+
+A revision that a person edited is current until that person decides otherwise: no pass replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import Max
+
+from asr_engine.results import Segment
+from transcription.broadcast import recording_changed_on_commit
+from transcription.models import (
+    Job,
+    LiveSession,
+    Recording,
+    RevisionKind,
+    TranscriptRevision,
+    TranscriptSegment,
+)
+
+
+def current_revision(recording: Recording) -> TranscriptRevision | None:
+    """What pages, exports and the API show."""
+    return recording.current_revision
+
+
+def revision_of_job(*, job: Job, model_name: str) -> TranscriptRevision:
+    """The revision that this job writes, made on its first group. Call it in a transaction.
+
+    It is shown at once unless a complete or edited text is there to be read.
+    """
+    revision = TranscriptRevision.objects.filter(job=job).first()
+    if revision is not None:
+        return revision
+    revision = _new_revision(
+        job.recording, RevisionKind.DRAFT, job=job, model_name=model_name, language=job.language
+    )
+    shown = _shown_revision(job.recording)
+    if shown is None or not (shown.is_complete or shown.kind == RevisionKind.EDITED):
+        _show(revision)
+    return revision
+
+
+def append_segments(*, revision: TranscriptRevision, segments: Sequence[Segment]) -> None:
+    """Add `segments` after those that `revision` has. Call it in a transaction."""
+    first = TranscriptSegment.objects.filter(revision=revision).aggregate(last=Max("index"))["last"]
+    start = 0 if first is None else first + 1
+    TranscriptSegment.objects.bulk_create(
+        TranscriptSegment(
+            revision=revision,
+            index=index,
+            start_ms=segment.start_ms,
+            end_ms=segment.end_ms,
+            text=segment.text,
+            words=[word.as_json() for word in segment.words],
+            mean_log_probability=segment.mean_log_probability,
+            no_speech_probability=segment.no_speech_probability,
+        )
+        for index, segment in enumerate(segments, start)
+    )
+
+
+def complete_revision(*, revision: TranscriptRevision) -> bool:
+    """Mark it complete and show it, unless a person's edits, or text where it has none, stand.
+
+    Unfinished revisions of earlier jobs go. Call it in a transaction. True if it is shown now.
+    """
+    TranscriptRevision.objects.filter(id=revision.id).update(is_complete=True)
+    shown = _shown_revision(revision.recording)
+    stands = (
+        shown is not None
+        and shown.id != revision.id
+        and (
+            shown.kind == RevisionKind.EDITED
+            or (shown.is_complete and shown.segments.exists() and not revision.segments.exists())
+        )
+    )
+    if not stands:
+        _show(revision)
+    revision.recording.revisions.filter(is_complete=False).exclude(
+        kind=RevisionKind.EDITED
+    ).delete()
+    return not stands
+
+
+def store_live_revision(*, recording: Recording, session: LiveSession) -> TranscriptRevision:
+    """The finals of `session` as a revision of its recording; the same one when called again."""
+    with transaction.atomic():
+        Recording.objects.select_for_update().get(id=recording.id)
+        stored = recording.revisions.filter(kind=RevisionKind.LIVE).first()
+        if stored is not None:
+            return stored
+        revision = _new_revision(
+            recording, RevisionKind.LIVE, language=session.language, is_complete=True
+        )
+        TranscriptSegment.objects.bulk_create(
+            TranscriptSegment(
+                revision=revision,
+                index=index,
+                start_ms=final.start_ms,
+                end_ms=max(final.end_ms, final.start_ms + 1),
+                text=final.text,
+                words=final.words,
+            )
+            for index, final in enumerate(session.utterances.order_by("utterance"))
+        )
+        if _shown_revision(recording) is None:
+            _show(revision)
+        recording_changed_on_commit(recording.id)
+    return revision
+
+
+def _new_revision(
+    recording: Recording,
+    kind: RevisionKind,
+    *,
+    job: Job | None = None,
+    model_name: str = "",
+    language: str = "",
+    is_complete: bool = False,
+) -> TranscriptRevision:
+    last = recording.revisions.aggregate(last=Max("number"))["last"] or 0
+    return TranscriptRevision.objects.create(
+        recording=recording,
+        number=last + 1,
+        kind=kind,
+        job=job,
+        model_name=model_name,
+        language=language,
+        is_complete=is_complete,
+    )
+
+
+def _shown_revision(recording: Recording) -> TranscriptRevision | None:
+    """Fresh from the database: `recording` may have been read long ago."""
+    return TranscriptRevision.objects.filter(
+        id__in=Recording.objects.filter(id=recording.id).values("current_revision")
+    ).first()
+
+
+def _show(revision: TranscriptRevision) -> None:
+    Recording.objects.filter(id=revision.recording_id).update(current_revision=revision)
