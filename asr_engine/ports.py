@@ -110,10 +110,21 @@ class VoiceActivityDetector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A span of speech cut in silence, at most 30 s, on the recording's clock."""
+    """At most 30 s of audio cut in silence, on a clock that counts from `start_sample`.
+
+    It may join several spans of speech. Each of `joints` is (offset in `samples`, sample of the
+    recording) where a span begins after silence that was left out; a model need not know them.
+    """
 
     start_sample: int
     samples: FloatSamples
+    joints: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def end_sample(self) -> int:
+        """End of the window's last span, on the recording's clock."""
+        offset, sample = self.joints[-1] if self.joints else (0, self.start_sample)
+        return sample + len(self.samples) - offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +148,13 @@ class BatchModel(Protocol):
     @property
     def languages(self) -> tuple[str, ...]: ...
 
+    @property
+    def batch_windows(self) -> int:
+        """Windows that it takes best in one call; between calls work may stop or wait."""
+
     def encode(self, windows: Sequence[Window]) -> object: ...
 
-    def detect_language(self, windows: Sequence[Window]) -> LanguageGuess:
+    def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
         """Best guess over `windows`, which must hold speech."""
 
     def decode(
@@ -150,14 +165,20 @@ class BatchModel(Protocol):
         language: str,
         options: DecodeOptions,
     ) -> list[list[Segment]]:
-        """Segments of each window on the recording's clock; an empty list where none spoke."""
+        """Segments of each window on the window's clock; an empty list where none spoke.
+
+        Raises UnsupportedLanguageError.
+        """
 
 
 class SpeechFinder(Protocol):
     """Finds speech in a decoded recording of any length, in bounded memory."""
 
     def speech_probabilities(self, samples: Iterable[FloatSamples]) -> Iterator[float]:
-        """One probability for each successive window of `window_samples`."""
+        """One probability for each successive window of `window_samples`.
+
+        Reads at most ten seconds of audio ahead of what it has yielded.
+        """
 
     @property
     def window_samples(self) -> int: ...

@@ -298,12 +298,13 @@ class ScriptedBatchModel:
 
     name = "scripted"
     languages: tuple[str, ...] = ("en",)
+    batch_windows = 4
 
     def encode(self, windows: Sequence[Window]) -> object:
         return [self._read(window) for window in windows]
 
-    def detect_language(self, windows: Sequence[Window]) -> LanguageGuess:
-        del windows
+    def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
+        del windows, encoded
         return LanguageGuess("en", 1.0)
 
     def decode(
