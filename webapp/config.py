@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
+from dotenv import dotenv_values
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -20,6 +22,11 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 def data_dir() -> Path:
     """`TRANSCRIBE_DATA_DIR`, or `var/` beside `manage.py`."""
     return Path(os.environ.get("TRANSCRIBE_DATA_DIR") or BASE_DIR / "var").resolve()
+
+
+def settings_file(directory: Path) -> Path:
+    """Where `make setup` keeps the settings of a data directory."""
+    return directory / "settings.env"
 
 
 class Settings(BaseSettings):
@@ -50,9 +57,18 @@ class Settings(BaseSettings):
     trusted_origins: str = ""
     """Comma-separated origins (`https://captions.example.org`) besides those of allowed_hosts."""
     is_https: bool = False
-    """The site is reached by https: secure cookies, HSTS."""
+    """People reach the site by https: secure cookies, HSTS. Without `tls_certificate` of our own a
+    proxy in front must set (not append to) X-Forwarded-For, -Port and -Proto."""
+    tls_certificate: str = ""
+    """PEM file with the certificate chain that the web process serves; empty means plain http."""
+    tls_key: str = ""
+    """PEM file with the certificate's private key."""
+    tls_authority: str = ""
+    """PEM file of the local authority that made the certificate: `/certificate/` hands it out."""
     log_level: str = "INFO"
     """Level of the structured log."""
+    log_format: Literal["console", "json"] = "console"
+    """`console` for people, `json` for a log collector."""
     max_upload_bytes: int = Field(default=8 * 1024**3, ge=1)
     """Largest recording that may be uploaded."""
     max_recording_hours: float = Field(default=12.0, gt=0)
@@ -79,14 +95,17 @@ class Settings(BaseSettings):
 def site_settings() -> Settings:
     """The settings of this process. Raises pydantic.ValidationError naming what is missing."""
     directory = data_dir()
-    return Settings(_env_file=directory / "settings.env", data_dir=directory)  # type: ignore[call-arg]
+    return Settings(_env_file=settings_file(directory), data_dir=directory)  # type: ignore[call-arg]
 
 
 def share_with_engine(settings: Settings) -> None:
     """Let `asr_engine` in this process (and its children) see the same store and servers.
 
-    What the environment already says about the engine wins.
+    `ASR_*` lines of the settings file count too; what the environment already says wins.
     """
+    for key, value in dotenv_values(settings_file(settings.data_dir)).items():
+        if key.startswith("ASR_") and value:
+            os.environ.setdefault(key, value)
     os.environ.setdefault("ASR_MODEL_DIR", str(settings.data_dir / "models"))
     os.environ.setdefault("ASR_BROKER_URL", settings.broker_url)
     os.environ.setdefault("ASR_AUDIO_URL", settings.audio_url)

@@ -148,7 +148,8 @@ ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "reset_password": "20
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.is_https
-SECURE_HSTS_SECONDS = 30 * 24 * 3600 if SITE.is_https else 0
+# Not with an authority of our own: HSTS would keep people from the page that hands it out.
+SECURE_HSTS_SECONDS = 30 * 24 * 3600 if SITE.is_https and not SITE.tls_authority else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 

@@ -1,0 +1,280 @@
+"""A whole server, as `make run` starts it, and a real Chromium with a WAV as its microphone.
+
+`server` is shared by the session: a test that breaks it makes one of its own with `start_server`.
+The browser's fixtures skip, and say why, where there is no Chromium.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+
+from webapp.setup import free_port
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-fake-ui-for-media-stream",
+    "--use-fake-device-for-media-stream",
+)
+START_TIMEOUT_S = 60.0
+
+
+def wait_until(holds: Callable[[], bool], *, timeout_s: float, what: str) -> float:
+    """Poll a real process until `holds`; seconds it took. Fails the test with `what`."""
+    started = time.monotonic()
+    while time.monotonic() - started < timeout_s:
+        if holds():
+            return time.monotonic() - started
+        time.sleep(0.05)
+    pytest.fail(f"not within {timeout_s:.0f} s: {what}")
+
+
+@dataclass
+class Server:
+    """A supervised server on a data directory of its own."""
+
+    data_dir: Path
+    port: int
+    email: str
+    password: str
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    @property
+    def log_path(self) -> Path:
+        return self.data_dir / "server.log"
+
+    def start(self) -> float:
+        """Start the supervisor; seconds until the log-in page answered."""
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "webapp.supervise"],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            return wait_until(self.is_up, timeout_s=START_TIMEOUT_S, what="the log-in page answers")
+        except BaseException:
+            sys.stderr.write(self.log_tail())
+            self.stop()
+            raise
+
+    def is_up(self) -> bool:
+        return self.status("/accounts/login/") == 200
+
+    def status(self, path: str) -> int:
+        """HTTP status of a page without logging in; 0 when nobody answers."""
+        try:
+            with urllib.request.urlopen(self.base_url + path, timeout=5) as response:  # noqa: S310  # http, ours
+                return int(response.status)
+        except urllib.error.HTTPError as refusal:
+            refusal.close()
+            return refusal.code
+        except OSError:
+            return 0
+
+    def process_id(self, name: str) -> int | None:
+        """Process id by name (`webapp.supervise` has the names); None while it is down."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return int((self.data_dir / "run" / f"{name}.pid").read_text())
+        return None
+
+    def kill(self, name: str) -> int:
+        """kill -9 one process; its process id."""
+        process_id = self.process_id(name)
+        assert process_id is not None, f"{name} is down"
+        os.kill(process_id, signal.SIGKILL)
+        return process_id
+
+    def processes(self) -> list[str]:
+        """Command lines of the living processes on this data directory.
+
+        Known by their environment, or (Valkey overwrites its own) by their working directory.
+        """
+        mark = f"TRANSCRIBE_DATA_DIR={self.data_dir}".encode()
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                is_ours = (folder / "cwd").readlink().is_relative_to(self.data_dir)
+                if is_ours or mark in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return found
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Stop the supervisor by a signal; its exit status."""
+        if self.process is None:
+            return 0
+        self.process.send_signal(number)
+        try:
+            return self.process.wait(timeout=40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()  # its children go with it
+            return self.process.wait()
+        finally:
+            self.process = None
+
+    def manage(self, *arguments: str) -> str:
+        """Run a `manage.py` command on this server's data; its standard output."""
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    def log_tail(self, lines: int = 60) -> str:
+        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:]) + "\n"
+
+
+def make_server(**environment: str) -> Server:
+    """Set up (but do not start) a server; scripted models unless `environment` says otherwise."""
+    data_dir = Path(tempfile.mkdtemp(prefix="transcribe-e2e-"))
+    port = free_port()
+    own = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("TRANSCRIBE_", "ASR_")) or key == "ASR_MODEL_DIR"
+    }
+    own |= {
+        "TRANSCRIBE_DATA_DIR": str(data_dir),
+        "TRANSCRIBE_PORT": str(port),
+        "ASR_LIVE_BACKEND": "scripted",
+        "ASR_BATCH_BACKEND": "scripted",
+        **environment,
+    }
+    output = subprocess.run(
+        [sys.executable, "-m", "webapp.setup", "--without-models"],
+        cwd=ROOT,
+        env=own,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    email = re.search(r"e-mail\s+(\S+)", output)
+    password = re.search(r"password\s+(\S+)", output)
+    assert email is not None
+    assert password is not None
+    return Server(data_dir, port, email[1], password[1], own)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A running server with scripted models."""
+    server = make_server()
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(server.data_dir, ignore_errors=True)
+
+
+@pytest.fixture
+def start_server() -> Iterator[Callable[..., Server]]:
+    """`start_server(**environment)`: a server of the test's own, stopped after it."""
+    servers: list[Server] = []
+
+    def start(**environment: str) -> Server:
+        server = make_server(**environment)
+        servers.append(server)
+        server.start()
+        return server
+
+    yield start
+    for server in servers:
+        server.stop()
+        shutil.rmtree(server.data_dir, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: install Debian's `chromium` package")
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def launch_browser(playwright: Playwright) -> Iterator[Callable[..., Browser]]:
+    """`launch_browser(microphone=Path)`: a Chromium whose microphone plays a WAV once."""
+    browsers: list[Browser] = []
+
+    def launch(microphone: Path | None = None) -> Browser:
+        flags = list(CHROMIUM_FLAGS)
+        if microphone is not None:
+            flags.append(f"--use-file-for-fake-audio-capture={microphone}%noloop")
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        browsers.append(browser)
+        return browser
+
+    yield launch
+    for browser in browsers:
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def browser(launch_browser: Callable[..., Browser]) -> Browser:
+    """A Chromium whose microphone hums (the fake device's own tone)."""
+    return launch_browser()
+
+
+@pytest.fixture
+def context(browser: Browser, server: Server) -> Iterator[BrowserContext]:
+    context = browser.new_context(
+        base_url=server.base_url, permissions=["microphone"], reduced_motion="reduce"
+    )
+    context.set_default_timeout(15_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """A page that has not logged in; errors in its console fail nothing by themselves."""
+    return context.new_page()
+
+
+def log_in(page: Page, server: Server, **person: Any) -> None:
+    """Log the page in, as the administrator unless `email` and `password` are given."""
+    page.goto(f"{server.base_url}/accounts/login/")
+    page.locator("input[name=login]").fill(person.get("email", server.email))
+    page.locator("input[name=password]").fill(person.get("password", server.password))
+    page.locator("input[name=password]").press("Enter")
+    page.wait_for_url(lambda url: "/accounts/login" not in url)
+
+
+@pytest.fixture
+def logged_in_page(page: Page, server: Server) -> Page:
+    log_in(page, server)
+    return page

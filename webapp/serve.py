@@ -1,0 +1,156 @@
+"""Runs the web process: Daphne, with bounds on request bodies that hold before anything is read.
+
+    python -m webapp.serve
+
+Twisted would parse a multipart form into memory before Django sees it (a 1 GB form took 11.5 GB),
+and spool a body of any size to disk. Here form parsing is off, and a body above its path's limit is
+answered with 413 as soon as its length is known. Recordings come in pieces of 8 MB (tus) instead.
+
+Touches names that Daphne and Twisted do not document: `daphne.server.HTTPFactory`, and the
+channel's `_path`. Both packages are pinned, and `tests/webapp/test_serve.py` holds the behaviour.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import daphne.server  # first: it installs Twisted's asyncio reactor
+import structlog
+from daphne.http_protocol import HTTPFactory, WebRequest
+
+from webapp.config import Settings, site_settings
+
+log = structlog.get_logger(__name__)
+
+MAX_BODY_BYTES = 16 * 1024**2
+MAX_BODY_BYTES_BY_PATH = {b"/v1/audio/transcriptions": 64 * 1024**2}
+LINGER_S = 2.0
+"""How long a refused body is read and dropped, so that its sender gets to read the answer."""
+
+
+def body_limit_bytes(path: bytes) -> int:
+    """The largest body that `path` (without its query) accepts."""
+    return MAX_BODY_BYTES_BY_PATH.get(path, MAX_BODY_BYTES)
+
+
+def too_large_response(limit_bytes: int) -> bytes:
+    """A whole HTTP response: 413 with problem JSON (RFC 9457), after which we close."""
+    body = json.dumps(
+        {
+            "type": "about:blank",
+            "title": "Payload Too Large",
+            "status": 413,
+            "code": "too_large",
+            "limit_bytes": limit_bytes,
+            "detail": f"A request to this address may hold {limit_bytes // 1024**2} MB. "
+            "Send a recording in pieces instead: the resumable way (tus) is /api/v1/uploads/.",
+        }
+    ).encode()
+    return (
+        b"HTTP/1.1 413 Payload Too Large\r\n"
+        b"Content-Type: application/problem+json\r\n"
+        b"Content-Length: " + str(len(body)).encode() + b"\r\n"
+        b"Connection: close\r\n\r\n" + body
+    )
+
+
+class BoundedRequest(WebRequest):
+    """A request whose body is never parsed by Twisted and never exceeds its path's limit."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._is_refused = False
+        self._received_bytes = 0
+        super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802  # Twisted's name
+        """The headers are in; `length` is None for a chunked body."""
+        self._limit_bytes = body_limit_bytes(self.channel._path.partition(b"?")[0])  # noqa: SLF001
+        super().gotLength(0 if length is not None and length > self._limit_bytes else length)
+        if length is not None and length > self._limit_bytes:
+            self._refuse()
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802  # Twisted's name
+        self._received_bytes += len(data)
+        if not self._is_refused and self._received_bytes > self._limit_bytes:
+            self._refuse()
+        if not self._is_refused:
+            super().handleContentChunk(data)
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:  # noqa: N802
+        if self._is_refused:
+            self.channel.loseConnection()
+        else:
+            super().requestReceived(command, path, version)
+
+    def _refuse(self) -> None:
+        self._is_refused = True
+        # Else Twisted would ask for the body that was just refused.
+        self.requestHeaders.removeHeader(b"Expect")
+        self.channel.transport.write(too_large_response(self._limit_bytes))
+        log.info("request_refused", reason="too_large", limit_bytes=self._limit_bytes)
+        self.channel.callLater(LINGER_S, self._hang_up)
+
+    def _hang_up(self) -> None:
+        channel = getattr(self, "channel", None)
+        if channel is not None and channel.transport is not None:
+            channel.transport.abortConnection()
+
+
+class BoundedHTTPFactory(HTTPFactory):
+    """Makes BoundedRequests."""
+
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802  # Twisted's name
+        protocol = super().buildProtocol(addr)
+        protocol.requestFactory = BoundedRequest
+        return protocol
+
+
+def endpoint(settings: Settings) -> str:
+    """Twisted's description of where to listen, by TLS where a certificate is configured."""
+
+    def escaped(value: str) -> str:
+        return value.replace("\\", "\\\\").replace(":", "\\:")
+
+    place = f"{settings.port}:interface={escaped(settings.host)}"
+    if not settings.tls_certificate:
+        return f"tcp:{place}"
+    return (
+        f"ssl:{place}:privateKey={escaped(settings.tls_key)}"
+        f":certKey={escaped(settings.tls_certificate)}"
+    )
+
+
+def log_request(protocol: Any, action: str, details: dict[str, Any]) -> None:
+    """The access log: no query strings, which may hold what people search for."""
+    if protocol == "http" and action == "complete":
+        log.info(
+            "http_request_answered",
+            method=details["method"],
+            path=details["path"].partition("?")[0],
+            status=details["status"],
+            duration_ms=round(details["time_taken"] * 1000),
+        )
+
+
+def main() -> None:
+    settings = site_settings()
+
+    from webapp.asgi import application
+
+    daphne.server.HTTPFactory = BoundedHTTPFactory
+    # Https without a certificate of our own means a proxy in front, which tells who is asking.
+    has_proxy = settings.is_https and not settings.tls_certificate
+    daphne.server.Server(
+        application=application,
+        endpoints=[endpoint(settings)],
+        action_logger=log_request,
+        proxy_forwarded_address_header="X-Forwarded-For" if has_proxy else None,
+        proxy_forwarded_port_header="X-Forwarded-Port" if has_proxy else None,
+        proxy_forwarded_proto_header="X-Forwarded-Proto" if has_proxy else None,
+        server_name="",
+    ).run()
+
+
+if __name__ == "__main__":
+    main()
