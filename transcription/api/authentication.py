@@ -1,0 +1,41 @@
+"""Who is asking: the person of the session cookie, or the owner of a bearer token.
+
+A request with a token cannot be forged by another site; one with a cookie can, so it must pass
+Django's CSRF check. The views behind `endpoint` are therefore exempt from the middleware's own.
+"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import CsrfViewMiddleware
+
+from transcription.errors import ForbiddenError, NotAuthenticatedError
+from webapp.accounts.models import User
+from webapp.accounts.tokens import user_of_token
+
+
+class _CsrfCheck(CsrfViewMiddleware):
+    """Django's check, asked by us; `_reject` is its one hook for the answer."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda request: HttpResponse())
+
+    def _reject(self, request: HttpRequest, reason: str) -> HttpResponse:
+        return HttpResponse(status=403)
+
+
+def authenticate(request: HttpRequest) -> User:
+    """Raises NotAuthenticatedError; ForbiddenError for a cookie without the CSRF token."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        user = user_of_token(secret.strip())
+        if user is None:
+            raise NotAuthenticatedError
+        return user
+    if not isinstance(request.user, User) or not request.user.is_active:
+        raise NotAuthenticatedError
+    check = _CsrfCheck()
+    check.process_request(request)
+    if check.process_view(request, HttpResponse, (), {}) is not None:
+        raise ForbiddenError
+    return request.user

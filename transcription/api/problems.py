@@ -1,0 +1,114 @@
+"""Errors as problem JSON (RFC 9457), and the border of every REST view.
+
+The one place that maps ProductError and EngineError to a status. `code` is stable.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.http.request import UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+
+from asr_engine.errors import AdmissionError, AudioError, EngineError
+from transcription.api.authentication import authenticate
+from transcription.errors import (
+    InvalidInputError,
+    NotAuthenticatedError,
+    ProductError,
+)
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+
+def problem_response(
+    *, status: int, code: str, sentence: str, is_retryable: bool = False
+) -> JsonResponse:
+    """`detail` is the sentence for people, `code` the one for programs."""
+    response = JsonResponse(
+        {
+            "type": "about:blank",
+            "title": sentence,
+            "status": status,
+            "detail": sentence,
+            "code": code,
+            "is_retryable": is_retryable,
+        },
+        status=status,
+        content_type=MEDIA_TYPE,
+        json_dumps_params={"ensure_ascii": False},
+    )
+    response["Cache-Control"] = "no-store"
+    if status == NotAuthenticatedError.status:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def problem_of(error: ProductError | EngineError) -> JsonResponse:
+    """The answer for an error that was raised on purpose."""
+    if isinstance(error, ProductError):
+        status, sentence = error.status, error.text
+    else:
+        sentence = error.sentence
+        if isinstance(error, AudioError):
+            status = 422
+        else:
+            status = 503 if isinstance(error, AdmissionError) else 500
+    return problem_response(
+        status=status, code=error.code, sentence=sentence, is_retryable=error.is_retryable
+    )
+
+
+View = Callable[..., HttpResponseBase]
+
+
+def endpoint(*methods: str) -> Callable[[View], View]:
+    """Make `view(request, user, …)` a REST view for `methods` and those who are authenticated.
+
+    Errors become problem JSON; somebody who follows a link in a page gets a page instead: the
+    log-in, or the error's own.
+    """
+
+    def decorate(view: View) -> View:
+        @functools.wraps(view)
+        def guarded(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+            wants_page = "text/html" in request.headers.get("Accept", "")
+            try:
+                user = authenticate(request)
+                if request.method not in methods:
+                    return _not_allowed(methods)
+                return view(request, user, **arguments)
+            except NotAuthenticatedError as error:
+                if wants_page:
+                    return redirect_to_login(request.get_full_path())
+                return problem_of(error)
+            except ProductError as error:
+                if wants_page:
+                    raise
+                return problem_of(error)
+            except EngineError as error:
+                return problem_of(error)
+            except UnreadablePostError:  # the client has gone; nobody reads this answer
+                return problem_of(InvalidInputError())
+            except Exception:
+                logger.exception("request_failed")
+                return problem_of(ProductError())
+
+        return csrf_exempt(guarded)
+
+    return decorate
+
+
+def _not_allowed(methods: tuple[str, ...]) -> JsonResponse:
+    response = problem_response(
+        status=405, code="method_not_allowed", sentence="This address does not know this method."
+    )
+    response["Allow"] = ", ".join(methods)
+    return response
