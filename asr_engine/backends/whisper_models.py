@@ -37,10 +37,11 @@ def placement(settings: EngineSettings) -> Placement:
     return Placement(device, compute_type, settings.threads or usable_cores())
 
 
-def load_whisper(settings: EngineSettings, name: str, *, threads: int = 0) -> Any:
+def load_whisper(settings: EngineSettings, name: str, *, threads: int = 0, workers: int = 1) -> Any:
     """A `faster_whisper.WhisperModel` of the verified model `name`.
 
-    `threads` overrides the settings' (0 does not). Raises ModelMissingError, ModelUnverifiedError.
+    `threads` overrides the settings' (0 does not). `workers` calls are computed at once, each on
+    `threads` threads, over one set of weights. Raises ModelMissingError, ModelUnverifiedError.
     """
     folder = ModelStore(settings.model_dir).path(name)
     place = placement(settings)
@@ -51,5 +52,6 @@ def load_whisper(settings: EngineSettings, name: str, *, threads: int = 0) -> An
         device=place.device,
         compute_type=place.compute_type,
         cpu_threads=threads or place.threads,
+        num_workers=workers,
         local_files_only=True,
     )
