@@ -1,0 +1,371 @@
+"""The engine: streams in, events out, one model step at a time.
+
+One thread owns an Engine and its models. `open_stream` and `close_stream` take and free a place in
+them; of the other verbs `step` alone calls them. A model's exception closes the streams of that
+call and no other: each is reported by a Failed event.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from asr_engine.audio import FloatSamples
+from asr_engine.endpointing import EndpointRules
+from asr_engine.errors import (
+    NoFreeSlotError,
+    OverloadedError,
+    StreamError,
+    UnknownStreamError,
+    UnsupportedModeError,
+)
+from asr_engine.events import (
+    EndpointReason,
+    Failed,
+    Final,
+    Lag,
+    Partial,
+    StreamEvent,
+)
+from asr_engine.ports import (
+    Capabilities,
+    Chunk,
+    Clock,
+    Hypothesis,
+    StreamingModel,
+    VoiceActivityDetector,
+)
+from asr_engine.streaming.metrics import TOLERATED_LAG_MS, EngineMetrics, LoadMeter
+from asr_engine.streaming.scheduler import Batch, ReadyStream, Scheduler
+from asr_engine.streaming.slots import SlotPool
+from asr_engine.streaming.stream import Stream
+
+WINDOWS_PER_STEP = 32
+"""Rounds of voice activity before a model step: about a second of audio of every stream."""
+LAG_NOTE_MS = 2000
+LAG_NOTE_EVERY_S = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+class MonotonicClock:
+    def now(self) -> float:
+        return time.monotonic()
+
+
+class Engine:
+    """Streams of one model. `slots` 0 takes the model's advice.
+
+    An utterance of a continuous model cannot be heard twice, so that `rules.cut_search_ms` counts
+    only for a gated one.
+    """
+
+    def __init__(
+        self,
+        model: StreamingModel,
+        detector: VoiceActivityDetector,
+        rules: EndpointRules | None = None,
+        clock: Clock | None = None,
+        *,
+        slots: int = 0,
+    ) -> None:
+        self.metrics = EngineMetrics()
+        self.capabilities: Capabilities = model.capabilities
+        self._model = model
+        self._detector = detector
+        rules = rules or EndpointRules()
+        self._rules = rules if self.capabilities.is_gated else replace(rules, cut_search_ms=0)
+        self._clock: Clock = clock or MonotonicClock()
+        self._scheduler = Scheduler(
+            self.capabilities.batch_limit, self.capabilities.takes_longer_chunks
+        )
+        advised = self.capabilities.slots
+        self._slots = SlotPool(min(slots, advised) if slots else advised)
+        self._load = LoadMeter()
+        self._streams: dict[str, Stream] = {}
+        self._lag_noted_at_s: dict[str, float] = {}
+        self._events: list[StreamEvent] = []
+        self._count_slots()
+
+    # Verbs ----------------------------------------------------------------------------------------
+
+    def check_admission(self) -> None:
+        """Raises NoFreeSlotError or OverloadedError when a new stream would be refused."""
+        if self._slots.free == 0:
+            raise NoFreeSlotError
+        if self.lag_ms > TOLERATED_LAG_MS or self._load.is_saturated(self._clock.now()):
+            raise OverloadedError
+
+    def open_stream(
+        self,
+        stream: str,
+        *,
+        language: str | None = None,
+        mode_ms: int = 0,
+        next_utterance: int = 0,
+        first_sample: int = 0,
+    ) -> int:
+        """Take a slot; returns the mode in ms (0 asks for the model's default).
+
+        Raises StreamError when it is open already, NoFreeSlotError, UnsupportedModeError,
+        UnsupportedLanguageError. Does not look at the load: that is `check_admission`.
+        """
+        if stream in self._streams:
+            raise StreamError("stream is already open")
+        mode_ms = mode_ms or self.capabilities.default_mode_ms
+        if mode_ms not in self.capabilities.chunk_samples:
+            raise UnsupportedModeError
+        self._slots.take(stream)
+        try:
+            self._model.open(stream, language=language, mode_ms=mode_ms)
+            self._detector.open(stream)
+        except BaseException:
+            self._model.close(stream)
+            self._slots.give_back(stream)
+            raise
+        self._streams[stream] = Stream(
+            stream,
+            capabilities=self.capabilities,
+            rules=self._rules,
+            mode_ms=mode_ms,
+            next_utterance=next_utterance,
+            first_sample=first_sample,
+        )
+        self._count_slots()
+        return mode_ms
+
+    def accept_audio(self, stream: str, first_sample: int, samples: FloatSamples) -> None:
+        """Take a packet of any size: float32 [n], 16 kHz, at `first_sample` of the stream's clock.
+
+        What is held already is dropped, a jump is a gap. Raises UnknownStreamError, and
+        StreamError beyond 150 s of audio or after `end_audio`.
+        """
+        self._stream(stream).accept(first_sample, samples, now=self._clock.now())
+
+    def pause(self, stream: str, *, reason: EndpointReason = EndpointReason.PAUSE) -> None:
+        """Close the utterance at the last sample; audio may go on from there."""
+        self._stream(stream).audio.close_span(reason)
+
+    def end_audio(self, stream: str) -> None:
+        """No more audio: the last words become final, then `Ended` comes."""
+        self._stream(stream).audio.close_span(EndpointReason.END_OF_AUDIO)
+
+    def set_mode(self, stream: str, *, mode_ms: int) -> None:
+        """Change the latency mode before the next step outside an endpoint.
+
+        Raises UnsupportedModeError.
+        """
+        if mode_ms not in self.capabilities.chunk_samples:
+            raise UnsupportedModeError
+        self._stream(stream).wanted_mode_ms = mode_ms
+
+    def ready_streams(self) -> list[ReadyStream]:
+        """Streams that have audio for a model step now."""
+        return [item for stream in self._streams.values() if (item := stream.ready())]
+
+    def step(self) -> bool:
+        """Voice activity, then at most one model step, then the endpoints that are due.
+
+        False when there was nothing to do.
+        """
+        has_worked = self._change_modes() | self._listen() | self._finish_due()
+        batch = self._scheduler.plan(self.ready_streams(), self._clock.now())
+        if batch is not None:
+            self._run(batch)
+            self._finish_due()
+            has_worked = True
+        self._note_lag()
+        return has_worked
+
+    def take_events(self) -> list[StreamEvent]:
+        """All events since the last call, in order."""
+        events, self._events = self._events, []
+        return events
+
+    def close_stream(self, stream: str) -> None:
+        """Free the slot. Harmless for an unknown stream; what was not final is lost."""
+        if self._streams.pop(stream, None) is None:
+            return
+        self._lag_noted_at_s.pop(stream, None)
+        self._model.close(stream)
+        self._detector.close(stream)
+        self._slots.give_back(stream)
+        self._count_slots()
+
+    # State ----------------------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        return self._slots.capacity
+
+    @property
+    def free_slots(self) -> int:
+        return self._slots.free
+
+    @property
+    def lag_ms(self) -> int:
+        """The largest lag among the streams."""
+        return max((stream.behind_ms for stream in self._streams.values()), default=0)
+
+    def behind_ms(self, stream: str) -> int:
+        """How far the model is behind the audio that is held for `stream`."""
+        return self._stream(stream).behind_ms
+
+    # One step -------------------------------------------------------------------------------------
+
+    def _change_modes(self) -> bool:
+        has_changed = False
+        for name, stream in list(self._streams.items()):
+            if stream.wanted_mode_ms != stream.mode_ms and stream.closing is None:
+                mode_ms = stream.wanted_mode_ms
+
+                def change(name: str = name, mode_ms: int = mode_ms) -> None:
+                    self._model.set_mode(name, mode_ms=mode_ms)
+
+                if self._guard([name], change):
+                    stream.mode_ms = mode_ms
+                has_changed = True
+        return has_changed
+
+    def _listen(self) -> bool:
+        """Let the detector hear what came, one window a stream in each call."""
+        has_heard = False
+        for _round in range(WINDOWS_PER_STEP):
+            windows = [
+                window
+                for stream in self._streams.values()
+                if (window := stream.next_window(self._detector.window_samples))
+            ]
+            if not windows:
+                break
+            has_heard = True
+            self._detect(windows)
+        for stream in self._streams.values():
+            stream.settle(now=self._clock.now())
+            if note := stream.note_silence():
+                self._events.append(note)
+        return has_heard
+
+    def _detect(self, windows: Sequence[Chunk]) -> None:
+        heard: list[float] = []
+        names = [window.stream for window in windows]
+        if self._guard(names, lambda: heard.extend(self._detector.detect(windows))):
+            now = self._clock.now()
+            for window, probability in zip(windows, heard, strict=True):
+                self._streams[window.stream].hear(window, probability, now=now)
+
+    def _run(self, batch: Batch) -> None:
+        deadlines = {item.stream: item.deadline_s for item in self.ready_streams()}
+        chunks = [
+            self._streams[planned.stream].take_chunk(planned.samples) for planned in batch.chunks
+        ]
+        hypotheses: list[Hypothesis] = []
+        started = self._clock.now()
+        if not self._guard(
+            [chunk.stream for chunk in chunks],
+            lambda: hypotheses.extend(self._model.step(chunks)),
+        ):
+            return
+        now = self._clock.now()
+        fill = len(chunks) / self.capabilities.batch_limit
+        self._load.add(now=now, busy_s=now - started, fill=fill)
+        self.metrics.step_seconds.observe(now - started)
+        self.metrics.batch_streams.observe(len(chunks))
+        for hypothesis in hypotheses:
+            stream = self._streams[hypothesis.stream]
+            late = now - deadlines[hypothesis.stream]
+            self.metrics.chunk_lag_seconds.observe(max(0.0, late))
+            if partial := stream.partial(hypothesis):
+                self._tell_partial(stream, partial, now)
+
+    def _tell_partial(self, stream: Stream, partial: Partial, now: float) -> None:
+        self._events.append(partial)
+        if stream.speech_arrived_at_s is not None:
+            self.metrics.first_partial_seconds.observe(now - stream.speech_arrived_at_s)
+            stream.speech_arrived_at_s = None
+
+    def _finish_due(self) -> bool:
+        """Close the utterances whose endpoint is fed, until none is due."""
+        has_finished = False
+        while due := [stream for stream in self._streams.values() if stream.is_due]:
+            has_finished = True
+            by_model = [stream for stream in due if stream.needs_model_to_finish]
+            for stream in due:
+                if not stream.needs_model_to_finish:
+                    self._close_utterance(stream, None)
+            limit = self.capabilities.batch_limit
+            for first in range(0, len(by_model), limit):
+                self._finish_by_model(by_model[first : first + limit])
+        return has_finished
+
+    def _finish_by_model(self, streams: Sequence[Stream]) -> None:
+        names = [stream.name for stream in streams]
+        hypotheses: list[Hypothesis] = []
+        started = self._clock.now()
+        if not self._guard(names, lambda: hypotheses.extend(self._model.finish(names))):
+            return
+        now = self._clock.now()
+        fill = len(names) / self.capabilities.batch_limit
+        self._load.add(now=now, busy_s=now - started, fill=fill)
+        for stream, hypothesis in zip(streams, hypotheses, strict=True):
+            self._close_utterance(stream, hypothesis)
+
+    def _close_utterance(self, stream: Stream, hypothesis: Hypothesis | None) -> None:
+        span = stream.audio.span
+        events = stream.finish(hypothesis)
+        self._events += events
+        now = self._clock.now()
+        for event in events:
+            if isinstance(event, Final):
+                delay = now - event.decided_at_s
+                self.metrics.finalisation_delay_seconds.observe(max(0.0, delay))
+        if stream.audio.span is not span:
+            # The detector's state belongs to audio that does not lead up to the next span.
+            self._detector.close(stream.name)
+            self._detector.open(stream.name)
+        stream.settle(now=now)
+
+    def _guard(self, streams: Sequence[str], call: Callable[[], object]) -> bool:
+        """Call a model for `streams`; after an exception close them. False when it failed."""
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 -- a backend may raise anything; others go on
+            # The type alone: a decoder's message may hold what was said.
+            log.error(  # noqa: TRY400 -- for the same reason no traceback
+                "model_failed", error=type(error).__name__, streams=len(streams)
+            )
+            for name in streams:
+                stream = self._streams[name]
+                failed = Failed(name, stream.next_utterance, stream.resume_sample)
+                self.metrics.failed_streams_total.inc()
+                self.close_stream(name)
+                self._events.append(failed)
+            return False
+        return True
+
+    def _note_lag(self) -> None:
+        """Say who lags: once a second while behind, and once when it has caught up."""
+        now = self._clock.now()
+        for name, stream in self._streams.items():
+            behind = stream.behind_ms
+            noted_at = self._lag_noted_at_s.get(name)
+            if behind >= LAG_NOTE_MS:
+                if noted_at is None or now - noted_at >= LAG_NOTE_EVERY_S:
+                    self._lag_noted_at_s[name] = now
+                    self._events.append(Lag(name, behind))
+            elif noted_at is not None and behind < LAG_NOTE_MS // 2:
+                del self._lag_noted_at_s[name]
+                self._events.append(Lag(name, 0))
+
+    def _count_slots(self) -> None:
+        self.metrics.slots.set(self._slots.capacity)
+        self.metrics.free_slots.set(self._slots.free)
+
+    def _stream(self, name: str) -> Stream:
+        try:
+            return self._streams[name]
+        except KeyError:
+            raise UnknownStreamError from None
