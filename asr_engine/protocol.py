@@ -6,7 +6,8 @@ Does no I/O. `docs/architecture.md` tells the story; this module is the referenc
 Broker (with append-only file)
     live:sessions                set     ids of sessions that an engine should be running
     live:{session}               hash    owner epoch next_utterance resume_sample mode_ms language
-                                         acknowledged_sample capture_id
+                                         acknowledged_sample is_paused
+    live:{session}:capture       hash    capture_id connection: the socket that captures; expires
     live:events                  stream  EngineEvent, engine -> recorder, consumer group `recorder`
     live:{session}:captions      channel ViewerEvent, engine, recorder, web -> viewers; may be lost
     engine:{engine}              string  EngineStatus, expires after ENGINE_TTL_S without a beat
@@ -50,6 +51,9 @@ MAX_UTTERANCE_S: Final = 30
 IDLE_S: Final = 30
 """Seconds without a packet after which the slot is freed and the session waits."""
 
+CAPTURE_TTL_S: Final = 12
+"""Life of a capture's lease without renewal, that of a socket which vanished."""
+
 
 def session_key(session: str) -> str:
     return f"live:{session}"
@@ -57,6 +61,10 @@ def session_key(session: str) -> str:
 
 def audio_key(session: str) -> str:
     return f"live:{session}:audio"
+
+
+def capture_key(session: str) -> str:
+    return f"live:{session}:capture"
 
 
 def captions_channel(session: str) -> str:
@@ -228,7 +236,7 @@ class EngineEvent:
 class ViewerEvent:
     """What a captions socket sends. `seq` numbers stored changes; a partial carries `after_seq`.
 
-    type: ready ack partial final refined endpoint gap lag head refused error closed state
+    type: ready ack partial final refined endpoint gap paused lag head error closed state taken
     """
 
     type: str

@@ -4,7 +4,6 @@
     ├── NotAuthenticatedError    nobody is logged in, or the token is not (or no longer) known
     ├── ForbiddenError           the request did not come from our own page
     ├── NotFoundError            absent, or not this person's to see: both look the same
-    ├── LoginNeededError         nobody is logged in, or the token is not valid any more
     ├── ConflictError            the thing is in a state that does not allow this
     │   ├── InUseError               another page captures this session
     │   ├── SessionEndedError        the live session takes no more audio
@@ -54,12 +53,6 @@ class NotFoundError(ProductError):
     code = "not_found"
     status = 404
     sentence = "There is nothing here, or it is not yours to see."
-
-
-class LoginNeededError(ProductError):
-    code = "login_needed"
-    status = 401
-    sentence = "Log in to go on."
 
 
 class ConflictError(ProductError):

@@ -12,15 +12,15 @@ django_application = get_asgi_application()
 # After Django is set up: these import models.
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from transcription.realtime.origins import browser_origin_validator  # noqa: E402
 from transcription.realtime.urls import websocket_urlpatterns  # noqa: E402
 from webapp.celery import app as celery_app  # noqa: E402, F401  # send_task needs the current app
 
 application = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": AllowedHostsOriginValidator(
+        "websocket": browser_origin_validator(
             AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
         ),
     }

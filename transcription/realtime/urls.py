@@ -4,4 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-websocket_urlpatterns: list[Any] = []
+from django.urls import path
+
+from transcription.realtime.captions import CaptionsSocket
+from transcription.realtime.capture import CaptureSocket
+from transcription.realtime.stream import StreamSocket
+
+websocket_urlpatterns: list[Any] = [
+    path("ws/v1/live/<uuid:session_id>/capture", CaptureSocket.as_asgi()),
+    path("ws/v1/live/<uuid:session_id>/captions", CaptionsSocket.as_asgi()),
+    path("ws/v1/stream", StreamSocket.as_asgi()),
+]

@@ -1,0 +1,266 @@
+"""The socket of the one who speaks: audio in, acknowledgements and captions out.
+
+`/ws/v1/live/<session>/capture`. The consumer checks rights, numbers and rate, and hands packets to
+the publisher; it decodes nothing and stores nothing. Acknowledgements come from the recorder, when
+the audio is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from asr_engine import client
+from asr_engine.audio import SAMPLE_RATE
+from asr_engine.protocol import (
+    MAX_BACKLOG_S,
+    AudioEntry,
+    AudioEntryKind,
+    Reply,
+    ViewerEvent,
+    session_key,
+    unpack_packet,
+)
+from transcription.errors import (
+    InUseError,
+    InvalidInputError,
+    SessionEndedError,
+    TooFastError,
+    TryLaterError,
+)
+from transcription.models import LiveSession, LiveState
+from transcription.realtime import wire
+from transcription.realtime.allowance import Allowance
+from transcription.realtime.fanout import CaptionEvent
+from transcription.realtime.holder import CaptureHolder
+from transcription.realtime.publisher import Lane, StreamHead
+from transcription.realtime.socket import CookieSocket, LiveSocket
+from transcription.services import live_sessions
+
+HELLO_TIMEOUT_S: Final = 15.0
+CLOSED_TIMEOUT_S: Final = 10.0
+"""How long `stop` waits for `closed` before it says that the rest happens without it."""
+CLOCK_SLACK_S: Final = 30.0
+CLOCK_TOLERANCE: Final = 1.01
+"""A sound card's clock and the wall's differ by less."""
+USUAL_ENTRY_SAMPLES: Final = SAMPLE_RATE // 5
+
+
+class CapturingSocket(LiveSocket):
+    """What the capture socket and the tools' socket share from `hello` on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._holder: CaptureHolder | None = None
+        self._lane: Lane | None = None
+        self._hello: wire.Hello | None = None
+        self._started_at_s = 0.0
+        self._is_admitted = False
+        self._is_stopping = False
+        self._closed = asyncio.Event()
+        self._allowance = Allowance(time.monotonic())
+        self._last_sequence = -1
+        self._end_sample = 0
+
+    async def identify(self, hello: wire.Hello) -> LiveSession:
+        """The session that `hello` means. Raises ProductError."""
+        return await database_sync_to_async(self.fetch_session)()
+
+    async def on_connect(self) -> None:
+        await super().on_connect()
+        self.start(self._expect_hello())
+
+    async def _expect_hello(self) -> None:
+        await asyncio.sleep(HELLO_TIMEOUT_S)
+        if self._hello is None:
+            raise InvalidInputError("No hello came.")
+
+    # In ---------------------------------------------------------------------------------------
+
+    async def on_message(self, message: wire.ClientMessage) -> None:
+        match message:
+            case wire.Hello() if self._hello is None:
+                self._hello = message
+                await self._begin(message)
+            case wire.Mark() if self._lane is not None and not self._is_stopping:
+                await self._mark(self._lane, message)
+            case wire.Refetch() if self._lane is not None:
+                await self.send_history(message.after_seq)
+            case _:
+                raise InvalidInputError("This message has no place here.")
+
+    async def on_packet(self, data: bytes) -> None:
+        if self._lane is None:
+            raise InvalidInputError("Audio may follow only after ready.")
+        if self._is_stopping:
+            return
+        packet = unpack_packet(data)
+        entry = AudioEntry(AudioEntryKind.AUDIO, packet.first_sample, packet.payload)
+        if packet.sequence <= self._last_sequence:
+            raise InvalidInputError("Packets must be numbered in rising order.")
+        self._last_sequence = packet.sequence
+        if entry.end_sample > self._latest_sample():
+            raise InvalidInputError("This packet lies in the future of the session's clock.")
+        if not self._allowance.spend(len(packet.payload) // 2, time.monotonic()):
+            raise TooFastError
+        cut = self._end_sample - entry.first_sample
+        if cut > 0:  # held already, in part or whole
+            entry = AudioEntry(AudioEntryKind.AUDIO, self._end_sample, packet.payload[2 * cut :])
+        if entry.payload:
+            await self._put(self._lane, entry)
+
+    async def _mark(self, lane: Lane, mark: wire.Mark) -> None:
+        sample = min(max(mark.sample, self._end_sample), self._latest_sample())
+        if mark.kind == "stop":
+            self._is_stopping = True
+            await self._put(lane, AudioEntry(AudioEntryKind.END, sample), is_heard=False)
+            self.start(self._await_closed())
+        elif mark.kind == "pause":
+            await self._put(lane, AudioEntry(AudioEntryKind.PAUSED, sample), is_heard=False)
+            await self.links.set_paused(self.session_id, is_paused=True)
+        else:
+            await self._put(lane, AudioEntry(AudioEntryKind.RESUMED, sample))
+            await self.links.set_paused(self.session_id, is_paused=False)
+
+    async def _put(self, lane: Lane, entry: AudioEntry, *, is_heard: bool = True) -> None:
+        """`is_heard`: an engine must listen, and is asked again if it had freed the slot."""
+        if lane.is_broken:
+            raise TryLaterError
+        if is_heard and not self._is_admitted and self._hello is not None:
+            await self._admit(self._hello)
+        self._end_sample = entry.end_sample
+        self.links.publisher.put(lane, entry)
+
+    def _latest_sample(self) -> int:
+        """No sample can be later than the time since the session began."""
+        elapsed_s = (time.time() - self._started_at_s) * CLOCK_TOLERANCE + CLOCK_SLACK_S
+        return int(elapsed_s * SAMPLE_RATE)
+
+    # Coming and going -------------------------------------------------------------------------
+
+    async def _begin(self, hello: wire.Hello) -> None:
+        session = await self.identify(hello)
+        if session.state in {LiveState.ENDING, LiveState.ENDED}:
+            raise SessionEndedError
+        holder = CaptureHolder(self.links.broker, self.session_id, hello.capture_id)
+        await holder.take(is_taking_over=hello.is_taking_over)
+        self._holder = holder
+        await self.links.announce(
+            ViewerEvent(
+                type="taken", session=self.session_id, extra={"connection": holder.connection}
+            )
+        )
+        await self.follow()
+        head = await self.links.publisher.head(self.session_id)
+        _check_backlog(head.entries, USUAL_ENTRY_SAMPLES)
+        reply = await self._admit(hello)
+        session = await database_sync_to_async(self.fetch_session)()
+        self._started_at_s = (session.started_at or timezone.now()).timestamp()
+        acknowledged = max(await self._acknowledged_sample(), session.samples)
+        self._lane = Lane(self.session_id)
+        await self.say(
+            wire.capture_ready_event(
+                session=self.session_id,
+                state=session.state,
+                packet_ms=reply.packet_ms,
+                mode_ms=reply.mode_ms,
+                sample=acknowledged,
+                next_sample=await self._next_sample(session, head, acknowledged),
+                seq=session.last_seq,
+            )
+        )
+        self.start(self.pass_on())
+
+    async def _admit(self, hello: wire.Hello) -> Reply:
+        """Ask for a slot; the session is live from then on. Raises AdmissionError and others."""
+        session = await database_sync_to_async(self.fetch_session)()
+        reply = await client.request_stream(
+            self.links.broker,
+            session=self.session_id,
+            language=hello.language or session.language or None,
+            mode_ms=hello.mode_ms or session.mode_ms,
+        )
+        await database_sync_to_async(live_sessions.start_live_session)(session=session)
+        self._is_admitted = True
+        await self.links.announce(live_sessions.state_event(self.session_id, LiveState.LIVE))
+        return reply
+
+    async def _acknowledged_sample(self) -> int:
+        value = await self.links.broker.hget(  # type: ignore[misc]
+            session_key(self.session_id), "acknowledged_sample"
+        )
+        return int(value or 0)
+
+    async def _next_sample(self, session: LiveSession, head: StreamHead, acknowledged: int) -> int:
+        """Where the session's clock stands now: the end of its audio, and the time since then."""
+        if head.last is not None:
+            end, at_s = head.last.end_sample, head.last_at_ms / 1000
+        elif acknowledged and session.last_packet_at is not None:
+            end, at_s = acknowledged, session.last_packet_at.timestamp()
+        else:
+            return acknowledged
+        if await self.links.is_paused(self.session_id):
+            return end
+        return end + max(0, int((time.time() - at_s) * SAMPLE_RATE))
+
+    async def on_event(self, event: CaptionEvent) -> None:
+        if event.type == "taken":
+            if self._holder and event.data["extra"]["connection"] != self._holder.connection:
+                raise InUseError
+            return
+        await super().on_event(event)
+        state = event.data.get("state")
+        if state == LiveState.WAITING:
+            self._is_admitted = False
+        if event.type == "closed":
+            self._closed.set()
+        if not self._is_stopping and (event.type == "closed" or state == LiveState.ENDING):
+            raise SessionEndedError
+
+    async def _await_closed(self) -> None:
+        try:
+            async with asyncio.timeout(CLOSED_TIMEOUT_S):
+                await self._closed.wait()
+        except TimeoutError:
+            await self.say(
+                {
+                    "type": "state",
+                    "session": self.session_id,
+                    "state": LiveState.ENDING.value,
+                    "reason": "Saved. The transcript is being finished.",
+                }
+            )
+        await self.finish(wire.CloseCode.NORMAL)
+
+    async def on_tick(self) -> None:
+        if self._holder is None or self._lane is None:
+            return
+        await self._holder.renew()
+        if self._lane.is_broken:
+            raise TryLaterError
+        entries = await self.links.publisher.backlog_entries(self.session_id)
+        _check_backlog(entries, self._lane.usual_entry_samples or USUAL_ENTRY_SAMPLES)
+
+    async def on_close(self) -> None:
+        if self._lane is not None:
+            await database_sync_to_async(live_sessions.note_packet)(
+                session_id=self.session_id, at=timezone.now()
+            )
+        if self._holder is not None:
+            await self._holder.release()
+
+
+def _check_backlog(entries: int, entry_samples: float) -> None:
+    """Raises TryLaterError above MAX_BACKLOG_S of audio that nobody has read."""
+    if entries * entry_samples > MAX_BACKLOG_S * SAMPLE_RATE:
+        raise TryLaterError
+
+
+class CaptureSocket(CookieSocket, CapturingSocket):
+    """The page's socket: the owner alone."""
+
+    is_capturing = True

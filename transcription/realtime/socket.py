@@ -1,0 +1,266 @@
+"""What every live socket does: rights, refusals, captions out, history, and its end.
+
+A consumer touches the database only on connect, for history, for a check of rights, and on close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import Any, ClassVar, Final
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
+from redis.exceptions import RedisError
+
+from asr_engine.errors import EngineError
+from asr_engine.protocol import ViewerEvent
+from transcription import broadcast, selectors
+from transcription.errors import (
+    InvalidInputError,
+    NotAuthenticatedError,
+    ProductError,
+    TryLaterError,
+)
+from transcription.models import LiveMark, LiveSession, LiveUtterance
+from transcription.realtime import wire
+from transcription.realtime.fanout import CaptionEvent, Feed
+from transcription.realtime.links import Links, shared_links
+from transcription.services import live_sessions
+from webapp.accounts.models import User
+
+TICK_S: Final = 3.0
+"""Between two looks at leases and backlog."""
+RIGHTS_CHECK_S: Final = 30.0
+"""Between two checks of rights: the net below the message that may be lost."""
+RIGHTS_SETTLE_S: Final = 1.0
+"""After a change of rights was announced: the log-out that announces it has yet to be stored."""
+
+
+def history_after(session: LiveSession, after_seq: int) -> Iterator[ViewerEvent]:
+    """Stored changes with `after_seq` < seq <= `session.last_seq`, by their place in the session.
+
+    `session` must have been read before: what is stored after that comes live.
+    """
+    numbers = {"session": session, "seq__gt": after_seq, "seq__lte": session.last_seq}
+    marks = list(LiveMark.objects.filter(**numbers).order_by("start_ms", "seq"))
+    for final in LiveUtterance.objects.filter(**numbers).order_by("utterance"):
+        while marks and marks[0].start_ms <= final.start_ms:
+            yield live_sessions.mark_event(marks.pop(0))
+        yield live_sessions.final_event(final)
+    for mark in marks:
+        yield live_sessions.mark_event(mark)
+
+
+def members_of(event: ViewerEvent) -> dict[str, Any]:
+    """What is sent of an event: members that are None and an empty `extra` are left out."""
+    return {key: value for key, value in asdict(event).items() if value not in (None, {})}
+
+
+class LiveSocket(AsyncWebsocketConsumer):
+    """Base of the captions, capture and stream sockets.
+
+    Subclasses say who is there (`on_connect`), what a message or packet does (`on_message`,
+    `on_packet`), and what they pass on of the session's events (`on_event`).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session_id = ""
+        self.is_closing = False
+        self.feed = Feed()
+        self._resources = AsyncExitStack()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # What subclasses are ----------------------------------------------------------------------
+
+    async def on_connect(self) -> None:
+        """The socket is accepted. May raise ProductError, EngineError."""
+
+    async def on_message(self, message: wire.ClientMessage) -> None:
+        """May raise ProductError, EngineError."""
+        raise InvalidInputError("This socket does not take that message.")
+
+    async def on_packet(self, data: bytes) -> None:
+        """May raise ProductError, EngineError."""
+        raise InvalidInputError("This socket takes no audio.")
+
+    async def on_event(self, event: CaptionEvent) -> None:
+        """Pass on, or act on, an event of the session."""
+        await self.send(text_data=event.text)
+
+    async def on_tick(self) -> None:
+        """Every TICK_S. May raise ProductError, EngineError, RedisError."""
+
+    async def on_close(self) -> None:
+        """The socket is gone. May raise RedisError."""
+
+    def fetch_session(self) -> LiveSession:
+        """Read the session if this socket may still have it. Synchronous: database.
+
+        Raises NotFoundError, NotAuthenticatedError.
+        """
+        raise NotImplementedError
+
+    # The border to Channels -------------------------------------------------------------------
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._release()
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """As Channels does, but without its hop into a thread for every packet: what touches the
+        database here goes through `database_sync_to_async`, which tidies connections itself."""
+        await getattr(self, message["type"].replace(".", "_"))(message)
+
+    async def connect(self) -> None:
+        await self.accept()
+        self.links: Links = await self._resources.enter_async_context(shared_links())
+        await self._guard(self.on_connect())
+        if not self.is_closing:
+            self.start(self._tick())
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if self.is_closing:
+            return
+        if text_data is not None:
+            await self._guard(self._receive_text(text_data))
+        elif bytes_data is not None:
+            await self._guard(self.on_packet(bytes_data))
+
+    async def _receive_text(self, text: str) -> None:
+        await self.on_message(wire.parse_message(text))
+
+    async def rights_changed(self, message: broadcast.RightsChanged) -> None:
+        """Channel layer: the person logged out, was disabled, or lost a right."""
+        self.start(self._check_rights_soon())
+
+    async def _guard(self, work: Awaitable[None]) -> None:
+        """Every expected error closes the socket with its code and its sentence."""
+        try:
+            await work
+        except (ProductError, EngineError) as error:
+            await self.refuse(error)
+        except (RedisError, OSError):
+            await self.refuse(TryLaterError())
+
+    async def _release(self) -> None:
+        self.is_closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(RedisError, OSError):
+            await self.on_close()
+        await self._resources.aclose()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` until the socket ends; an expected error in it closes the socket."""
+        task = asyncio.get_running_loop().create_task(self._guard(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Out --------------------------------------------------------------------------------------
+
+    async def say(self, event: dict[str, Any]) -> None:
+        await self.send(text_data=wire.dump(event))
+
+    async def refuse(self, error: ProductError | EngineError) -> None:
+        """Say why, and close. Only the first refusal counts."""
+        if self.is_closing:
+            return
+        refusal = wire.refusal_of(error)
+        await self.say(wire.error_event(self.session_id, refusal))
+        await self.finish(refusal.close_code)
+
+    async def finish(self, code: wire.CloseCode) -> None:
+        self.is_closing = True
+        await self.close(code=int(code))
+
+    async def follow(self) -> None:
+        """Subscribe to the session's events; they wait in the feed until `pass_on` runs."""
+        self._resources.push_async_callback(
+            self.links.fanout.unsubscribe, self.session_id, self.feed
+        )
+        await self.links.fanout.subscribe(self.session_id, self.feed)
+
+    async def pass_on(self) -> None:
+        """Send what comes, as long as the socket lives."""
+        while not self.is_closing:
+            for event in await self.feed.take():
+                await self.on_event(event)
+            if self.feed.is_overflowing:
+                raise TryLaterError("Your connection is too slow for these captions.")
+
+    async def send_history(self, after_seq: int) -> int:
+        """Stored changes after `after_seq` in batches, then a `head`. Returns its `seq`."""
+        session, events = await self._read_history(after_seq)
+        for start in range(0, len(events), wire.HISTORY_BATCH):
+            batch = events[start : start + wire.HISTORY_BATCH]
+            await self.say(wire.history_event(self.session_id, batch))
+        await self.say({"type": "head", "session": self.session_id, "seq": session.last_seq})
+        return session.last_seq
+
+    @database_sync_to_async
+    def _read_history(self, after_seq: int) -> tuple[LiveSession, list[dict[str, Any]]]:
+        session = self.fetch_session()
+        return session, [members_of(event) for event in history_after(session, after_seq)]
+
+    # Rights -----------------------------------------------------------------------------------
+
+    async def follow_rights(self, user: User) -> None:
+        """Hear of changes to the rights of `user`."""
+        group = broadcast.user_group(user.pk)
+        await self.channel_layer.group_add(group, self.channel_name)
+        self._resources.push_async_callback(
+            self.channel_layer.group_discard, group, self.channel_name
+        )
+
+    async def check_rights(self) -> None:
+        """Raises NotFoundError, NotAuthenticatedError."""
+        await database_sync_to_async(self.fetch_session)()
+
+    async def _check_rights_soon(self) -> None:
+        await asyncio.sleep(RIGHTS_SETTLE_S)
+        await self.check_rights()
+
+    async def _tick(self) -> None:
+        next_check_s = RIGHTS_CHECK_S
+        while not self.is_closing:
+            await asyncio.sleep(TICK_S)
+            await self.on_tick()
+            next_check_s -= TICK_S
+            if next_check_s <= 0:
+                next_check_s = RIGHTS_CHECK_S
+                await self.check_rights()
+
+
+class CookieSocket(LiveSocket):
+    """A live socket of a page: its session is in the address, the person known by the cookie."""
+
+    is_capturing: ClassVar[bool] = False
+
+    async def on_connect(self) -> None:
+        self.session_id = str(self.scope["url_route"]["kwargs"]["session_id"])
+        user = self.scope["user"]
+        if not user.is_authenticated:
+            raise NotAuthenticatedError
+        await self.follow_rights(user)
+        await super().on_connect()
+
+    def fetch_session(self) -> LiveSession:
+        request = HttpRequest()
+        request.session = SessionStore(self.scope["session"].session_key)
+        user = get_user(request)
+        if not isinstance(user, User) or not user.is_active:
+            raise NotAuthenticatedError
+        if self.is_capturing:
+            return selectors.access_own_live_session_by_id(user, self.session_id)
+        return selectors.access_live_session_by_id(user, self.session_id)

@@ -1,0 +1,52 @@
+"""The socket of tools: `/ws/v1/stream`, with a token in `hello` and a session made for it."""
+
+from __future__ import annotations
+
+from channels.db import database_sync_to_async
+
+from transcription import selectors
+from transcription.errors import NotAuthenticatedError
+from transcription.models import LiveSession, Visibility
+from transcription.realtime import wire
+from transcription.realtime.capture import CapturingSocket
+from transcription.services import live_sessions
+from webapp.accounts.models import User
+from webapp.accounts.tokens import user_of_token
+
+
+class StreamSocket(CapturingSocket):
+    """Only the token's owner reads the session, unless it is shared from its page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._token = ""
+
+    async def identify(self, hello: wire.Hello) -> LiveSession:
+        self._token = hello.token
+        session = await self._open(hello)
+        self.session_id = str(session.id)
+        await self.follow_rights(session.owner)
+        return session
+
+    @database_sync_to_async
+    def _open(self, hello: wire.Hello) -> LiveSession:
+        owner = self._token_owner()
+        if hello.session:
+            return selectors.access_own_live_session_by_id(owner, hello.session)
+        return live_sessions.create_live_session(
+            owner=owner,
+            title=hello.title,
+            language=hello.language,
+            mode_ms=hello.mode_ms,
+            visibility=Visibility.PRIVATE,
+        )
+
+    def fetch_session(self) -> LiveSession:
+        return selectors.access_own_live_session_by_id(self._token_owner(), self.session_id)
+
+    def _token_owner(self) -> User:
+        """Raises NotAuthenticatedError."""
+        owner = user_of_token(self._token)
+        if owner is None:
+            raise NotAuthenticatedError
+        return owner

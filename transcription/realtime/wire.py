@@ -1,0 +1,215 @@
+"""What the live sockets say: the client's messages, close codes, and errors turned into them.
+
+Owns the JSON of `/ws/v1/live/<session>/capture`, `/captions` and `/ws/v1/stream`. Server events
+have the members of `asr_engine.protocol.ViewerEvent`; `ready`, `history` and `error` are made here.
+Audio packets are `asr_engine.protocol.Packet`. Does no I/O.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+from asr_engine.audio import SAMPLE_RATE
+from asr_engine.errors import AdmissionError, EngineError
+from asr_engine.protocol import PROTOCOL_VERSION
+from transcription import errors
+
+MAX_MESSAGE_CHARACTERS: Final = 8192
+HISTORY_BATCH: Final = 200
+"""Events in one `history` message."""
+_CAPTURE_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_MAX_SAMPLE: Final = 2**32 - 1
+
+
+class CloseCode(IntEnum):
+    """Why the server closes a socket. An `error` event with code and reason comes before."""
+
+    NORMAL = 1000
+    TRY_LATER = 1013
+    BAD_MESSAGE = 4400
+    LOGIN_NEEDED = 4401
+    NOT_FOUND = 4404
+    IN_USE = 4409
+    ENDED = 4410
+    TOO_FAST = 4429
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error as a socket tells it: `reason` is a sentence that a person can read."""
+
+    close_code: CloseCode
+    code: str
+    reason: str
+
+
+# The most special class first.
+_CLOSE_CODES: Final[tuple[tuple[type[Exception], CloseCode], ...]] = (
+    (errors.NotAuthenticatedError, CloseCode.LOGIN_NEEDED),
+    (errors.NotFoundError, CloseCode.NOT_FOUND),
+    (errors.InUseError, CloseCode.IN_USE),
+    (errors.ConflictError, CloseCode.ENDED),
+    (errors.TooFastError, CloseCode.TOO_FAST),
+    (errors.InvalidInputError, CloseCode.BAD_MESSAGE),
+    (errors.ProductError, CloseCode.TRY_LATER),
+    (AdmissionError, CloseCode.TRY_LATER),
+    (EngineError, CloseCode.BAD_MESSAGE),
+)
+
+
+def refusal_of(error: errors.ProductError | EngineError) -> Refusal:
+    """The one mapping from errors to close codes."""
+    close_code = next(code for kind, code in _CLOSE_CODES if isinstance(error, kind))
+    reason = error.text if isinstance(error, errors.ProductError) else error.sentence
+    return Refusal(close_code, error.code, reason)
+
+
+# Client messages ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The first message of a capture socket.
+
+    `capture_id` is random and kept by the page: the same one takes its session over again at once.
+    `language` empty means the session's own choice, `mode_ms` 0 the engine's default. `token`,
+    `title` and `session` (to come back to) are for `/ws/v1/stream` alone.
+    """
+
+    capture_id: str
+    language: str = ""
+    mode_ms: int = 0
+    is_taking_over: bool = False
+    token: str = ""
+    title: str = ""
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """`pause`, `resume` or `stop` at the index of the first sample that is not before it."""
+
+    kind: str
+    sample: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refetch:
+    """A viewer missed something: send the stored changes after `after_seq` again."""
+
+    after_seq: int
+
+
+ClientMessage = Hello | Mark | Refetch
+
+
+def parse_message(text: str) -> ClientMessage:
+    """Raises InvalidInputError with a sentence that names the member at fault."""
+    if len(text) > MAX_MESSAGE_CHARACTERS:
+        raise errors.InvalidInputError("The message is too long.")
+    try:
+        data = json.loads(text)
+    except ValueError:
+        raise errors.InvalidInputError("The message is not JSON.") from None
+    if not isinstance(data, dict):
+        raise errors.InvalidInputError("The message is not a JSON object.")
+    match data.get("type"):
+        case "hello":
+            return _parse_hello(data)
+        case "pause" | "resume" | "stop" as kind:
+            return Mark(kind, _integer(data, "sample", _MAX_SAMPLE))
+        case "refetch":
+            return Refetch(_integer(data, "after_seq", _MAX_SAMPLE))
+        case _:
+            raise errors.InvalidInputError("The message has an unknown type.")
+
+
+def _parse_hello(data: dict[str, Any]) -> Hello:
+    if data.get("version") != PROTOCOL_VERSION:
+        raise errors.InvalidInputError(f"The protocol's version here is {PROTOCOL_VERSION}.")
+    if data.get("sample_rate") != SAMPLE_RATE:
+        raise errors.InvalidInputError(f"Audio must have {SAMPLE_RATE} samples per second.")
+    if data.get("encoding") != "pcm16":
+        raise errors.InvalidInputError("The encoding must be pcm16.")
+    capture_id = _string(data, "capture_id", 64)
+    if not _CAPTURE_ID.fullmatch(capture_id):
+        raise errors.InvalidInputError("The capture_id must be 8 to 64 letters and digits.")
+    return Hello(
+        capture_id=capture_id,
+        language=_string(data, "language", 16),
+        mode_ms=_integer(data, "mode_ms", 10_000, default=0),
+        is_taking_over=data.get("take_over") is True,
+        token=_string(data, "token", 200),
+        title=_string(data, "title", 300),
+        session=_string(data, "session", 36),
+    )
+
+
+def _string(data: dict[str, Any], name: str, limit: int) -> str:
+    value = data.get(name, "")
+    if not isinstance(value, str) or len(value) > limit:
+        raise errors.InvalidInputError(f"{name} must be text of at most {limit} characters.")
+    return value
+
+
+def _integer(data: dict[str, Any], name: str, limit: int, *, default: int | None = None) -> int:
+    value = data.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= limit:
+        raise errors.InvalidInputError(f"{name} must be a whole number from 0 to {limit}.")
+    return value
+
+
+# Server events -----------------------------------------------------------------------------------
+
+
+def dump(event: dict[str, Any]) -> str:
+    """Compact JSON."""
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+
+
+def error_event(session: str, refusal: Refusal) -> dict[str, Any]:
+    return {
+        "type": "error",
+        "session": session,
+        "code": refusal.code,
+        "reason": refusal.reason,
+    }
+
+
+def capture_ready_event(
+    *,
+    session: str,
+    state: str,
+    packet_ms: int,
+    mode_ms: int,
+    sample: int,
+    next_sample: int,
+    seq: int,
+) -> dict[str, Any]:
+    """`sample`: all before it is on disk. `next_sample`: where the session's clock stands now, for
+    a page that has no clock of its own (a first start, another device)."""
+    return {
+        "type": "ready",
+        "session": session,
+        "state": state,
+        "packet_ms": packet_ms,
+        "mode_ms": mode_ms,
+        "sample": sample,
+        "next_sample": next_sample,
+        "seq": seq,
+    }
+
+
+def captions_ready_event(
+    *, session: str, state: str, seq: int, title: str, recording: str | None
+) -> dict[str, Any]:
+    event = {"type": "ready", "session": session, "state": state, "seq": seq, "title": title}
+    return event if recording is None else {**event, "recording": recording}
+
+
+def history_event(session: str, events: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "history", "session": session, "events": events}
