@@ -44,19 +44,20 @@ def prepare(directory: Path, certificate: str = "", key: str = "") -> dict[str, 
     variables = {
         "TRANSCRIBE_HOST": "0.0.0.0",  # noqa: S104  # to serve the network is what was asked for
         "TRANSCRIBE_IS_HTTPS": "true",
-        "TRANSCRIBE_TLS_CERTIFICATE": str(Path(certificate).resolve()),
-        "TRANSCRIBE_TLS_KEY": str(Path(key).resolve()),
-        "TRANSCRIBE_ALLOWED_HOSTS": ",".join(names),
     }
     if certificate:
         own = certificate_names(x509.load_pem_x509_certificate(Path(certificate).read_bytes()))
-        variables["TRANSCRIBE_ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*own, *names]))
-        return variables
+        return variables | {
+            "TRANSCRIBE_ALLOWED_HOSTS": ",".join(dict.fromkeys([*own, *names])),
+            "TRANSCRIBE_TLS_CERTIFICATE": str(Path(certificate).resolve()),
+            "TRANSCRIBE_TLS_KEY": str(Path(key).resolve()),
+        }
     folder = directory / "tls"
     folder.mkdir(mode=0o700, exist_ok=True)
     authority = _Authority(folder)
     certificate_path = authority.certificate_for(names)
     return variables | {
+        "TRANSCRIBE_ALLOWED_HOSTS": ",".join(names),
         "TRANSCRIBE_TLS_CERTIFICATE": str(certificate_path),
         "TRANSCRIBE_TLS_KEY": str(folder / "server.key"),
         "TRANSCRIBE_TLS_AUTHORITY": str(authority.path),

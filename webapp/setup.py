@@ -9,10 +9,13 @@ the embedded servers); it runs before Django has settings, since it writes them.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import os
 import secrets
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -26,6 +29,24 @@ HEADER = """\
 # Made by `python -m webapp.setup`; holds secrets, keep its mode 0600.
 # Every setting is described in docs/settings.md. The environment wins over this file.
 """
+
+
+class AlreadyRunningError(Exception):
+    """Another process holds the data directory."""
+
+
+@contextlib.contextmanager
+def hold_data_dir(directory: Path) -> Iterator[None]:
+    """Keep others from starting on `directory`. Raises AlreadyRunningError with a sentence."""
+    with (directory / "server.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise AlreadyRunningError(
+                f"A server is already running on {directory}: stop it first, or name another "
+                "directory with DATA=."
+            ) from None
+        yield
 
 
 def free_port() -> int:
@@ -105,8 +126,6 @@ def main() -> None:
         "--without-models", action="store_true", help="do not fetch the speech models"
     )
     arguments = parser.parse_args()
-
-    from webapp.supervise import AlreadyRunningError, hold_data_dir
 
     directory = data_dir()
     directory.mkdir(parents=True, exist_ok=True)

@@ -15,13 +15,11 @@ import argparse
 import asyncio
 import contextlib
 import ctypes
-import fcntl
 import os
 import signal
 import ssl
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -30,6 +28,8 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from webapp.config import BASE_DIR, Settings, data_dir, share_with_engine, site_settings
+from webapp.lan import prepare
+from webapp.setup import AlreadyRunningError, hold_data_dir, is_port_free
 
 STOP_TIMEOUT_S: Final = 10.0
 SERVER_READY_TIMEOUT_S: Final = 60.0
@@ -64,24 +64,6 @@ WORKERS: Final = (
     ProcessSpec("chores", (*_WORKER, "-Q", "chores", "--pool=threads", "-c2", "-n", "chores@%h")),
     ProcessSpec("beat", (*_CELERY, "beat", "--loglevel=WARNING", "--schedule", "{run}/beat")),
 )
-
-
-class AlreadyRunningError(Exception):
-    """Another process holds the data directory."""
-
-
-@contextlib.contextmanager
-def hold_data_dir(directory: Path) -> Iterator[None]:
-    """Keep others from starting on `directory`. Raises AlreadyRunningError with a sentence."""
-    with (directory / "server.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise AlreadyRunningError(
-                f"A server is already running on {directory}: stop it first, or name another "
-                "directory with DATA=."
-            ) from None
-        yield
 
 
 class Output:
@@ -303,16 +285,12 @@ def main() -> None:
     parser.add_argument("--key", default="", help="PEM file with its private key")
     arguments = parser.parse_args()
 
-    from webapp.setup import is_port_free
-
     directory = data_dir()
     if not directory.exists():
         sys.exit(f"{directory} does not exist. Run `make setup` first.")
     try:
         with hold_data_dir(directory):
             if arguments.lan or arguments.certificate:
-                from webapp.lan import prepare
-
                 os.environ.update(prepare(directory, arguments.certificate, arguments.key))
             settings = site_settings()
             if not is_port_free(settings.port):

@@ -1,0 +1,97 @@
+# make run      everything on this machine: installs, sets up, starts; Ctrl-C stops it
+# make test     installs what the tests need and runs them
+#
+# make setup    the first half of `make run`
+# make lint     style, types, import contracts
+# make bench    measures this machine and writes docs/benchmarks.md
+#
+# PORT=8000     port of the site               LAN=1           https for the local network
+# DATA=var      where everything is kept       CERT= KEY=      a certificate of your own (PEM)
+# PYTHON=       a Python 3.11 to use
+
+PORT ?=
+DATA ?=
+LAN ?=
+CERT ?=
+KEY ?=
+PYTHON ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --progress-bar off
+
+ifneq ($(DATA),)
+export TRANSCRIBE_DATA_DIR := $(abspath $(DATA))
+endif
+ifneq ($(PORT),)
+export TRANSCRIBE_PORT := $(PORT)
+endif
+SUPERVISE_OPTIONS := $(if $(filter-out 0,$(LAN)),--lan) \
+	$(if $(CERT),--certificate "$(CERT)") $(if $(KEY),--key "$(KEY)")
+
+.PHONY: help run setup test lint bench test-postgres chromium models
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
+
+run: setup
+	@$(BIN)/python -m webapp.supervise $(SUPERVISE_OPTIONS)
+
+setup: $(VENV)/.run-installed
+	@$(BIN)/python -m webapp.setup
+
+test: $(VENV)/.all-installed chromium models
+	@$(BIN)/python -m pytest
+
+test-postgres: $(VENV)/.all-installed
+	@$(BIN)/python -m tests.postgres
+
+lint: $(VENV)/.all-installed
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.all-installed models
+	@$(BIN)/python -m tests.load.bench
+
+# The speech models that the tests need, in the default store. The key signs nothing.
+models: $(VENV)/.run-installed
+	@TRANSCRIBE_DATA_DIR="$(CURDIR)/var" TRANSCRIBE_SECRET_KEY=unused \
+	 $(BIN)/python manage.py models fetch
+
+chromium:
+	@if ! command -v chromium >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
+	  echo "Installing Chromium for the browser tests."; \
+	  { $$root apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends chromium; \
+	  } >/dev/null || echo "Chromium could not be installed: the browser tests are skipped."; \
+	fi
+
+$(BIN)/python:
+	@for candidate in $(PYTHON) python3.11 python3 /usr/bin/python3.11 /usr/local/bin/python3.11; do \
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then \
+	    found=$$candidate; break; \
+	  fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "Python 3.11 is missing: install it (Debian 12: apt install python3 python3-venv) or name one with PYTHON=." >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$found" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "Python's venv module is missing: install it (apt install python3-venv)." >&2; \
+	  exit 1; \
+	fi; \
+	"$$found" -m venv $(VENV)
+
+$(VENV)/.run-installed: requirements/web.txt requirements/engine.txt | $(BIN)/python
+	@echo "Installing the server's packages into $(VENV) (some minutes the first time)."
+	@$(PIP_INSTALL) -r requirements/web.txt -r requirements/engine.txt
+	@touch $@
+
+$(VENV)/.all-installed: requirements.txt requirements/nemo.txt requirements/dev.txt $(VENV)/.run-installed
+	@echo "Installing what the tests and the GPU road need into $(VENV) (2 GB the first time)."
+	@$(PIP_INSTALL) -r requirements.txt -r requirements/dev.txt
+	@touch $@

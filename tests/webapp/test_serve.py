@@ -1,0 +1,137 @@
+"""The launcher of Daphne: bodies are bounded before they are read, and never parsed by Twisted."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import wait_until
+from webapp.serve import MAX_BODY_BYTES, body_limit_bytes
+from webapp.setup import free_port
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MIB = 1024**2
+
+
+@pytest.fixture(scope="module")
+def web(valkey_servers: None) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """A web process of its own: (port, process)."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "webapp.serve"],
+        cwd=ROOT,
+        env={**os.environ, "TRANSCRIBE_PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+    )
+
+    def is_listening() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(is_listening, timeout_s=30, what="the web process listens")
+    yield port, process
+    process.terminate()
+    process.wait(timeout=20)
+
+
+def resident_bytes(process: subprocess.Popen[bytes]) -> int:
+    pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def post_in_pieces(port: int, headers: dict[str, str], pieces: int, *, path: str = "/") -> bytes:
+    """Send `pieces` MiB and read what comes back, whenever it comes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        lines = [f"POST {path} HTTP/1.1", "Host: localhost"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        is_chunked = "Transfer-Encoding" in headers
+        try:
+            for _ in range(pieces):
+                piece = b"x" * MIB
+                connection.sendall(b"100000\r\n" + piece + b"\r\n" if is_chunked else piece)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it hung up on us, as it may
+        answer = b""
+        try:
+            while data := connection.recv(65536):
+                answer += data
+        except ConnectionResetError:
+            pass
+        return answer
+
+
+def test_declared_body_above_the_limit_is_refused_before_it_is_sent(
+    web: tuple[int, subprocess.Popen[bytes]],
+) -> None:
+    """The sender learns the limit and the resumable way, though it has sent only headers."""
+    port, _ = web
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest("POST", "/accounts/login/")
+    connection.putheader("Content-Length", str(MAX_BODY_BYTES + 1))
+    connection.endheaders()
+    response = connection.getresponse()
+    problem = json.loads(response.read())
+    connection.close()
+    assert response.status == 413
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert problem["code"] == "too_large"
+    assert problem["limit_bytes"] == MAX_BODY_BYTES
+    assert "/api/v1/uploads/" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Length": str(200 * MIB), "Content-Type": "multipart/form-data; boundary=b"},
+        {"Transfer-Encoding": "chunked", "Content-Type": "application/octet-stream"},
+        {"Content-Length": str(200 * MIB), "Expect": "100-continue"},
+    ],
+    ids=["multipart", "chunked", "expect"],
+)
+def test_memory_stays_flat_while_a_large_body_is_refused(
+    web: tuple[int, subprocess.Popen[bytes]], headers: dict[str, str]
+) -> None:
+    port, process = web
+    before = resident_bytes(process)
+    answer = post_in_pieces(port, headers, pieces=200)
+    assert b" 413 " in answer
+    assert b"100 Continue" not in answer
+    assert resident_bytes(process) - before < 24 * MIB
+
+
+def test_form_within_the_limit_is_parsed_by_django_only(
+    web: tuple[int, subprocess.Popen[bytes]],
+) -> None:
+    """A broken multipart body is Django's to answer (403), not Twisted's (400)."""
+    port, _ = web
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request(
+        "POST",
+        "/accounts/login/",
+        body=b"not a form",
+        headers={"Content-Type": "multipart/form-data"},
+    )
+    assert connection.getresponse().status == 403
+    connection.close()
+
+
+def test_audio_endpoint_has_a_limit_of_its_own() -> None:
+    assert body_limit_bytes(b"/v1/audio/transcriptions") == 64 * MIB
+    assert body_limit_bytes(b"/api/v1/uploads/") == 16 * MIB
+
+
+def test_request_after_a_refusal_is_answered(web: tuple[int, subprocess.Popen[bytes]]) -> None:
+    port, _ = web
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", "/static/none.css")
+    assert connection.getresponse().status == 404
+    connection.close()
