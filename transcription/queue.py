@@ -18,6 +18,7 @@ class Task(StrEnum):
     CHECK_UPLOAD = "transcription.check_upload"
     REAP = "transcription.reap"
     SWEEP = "transcription.sweep"
+    SWEEP_FOLDERS = "transcription.sweep_folders"
 
 
 BATCH = "batch"
@@ -27,6 +28,7 @@ QUEUES = {
     Task.CHECK_UPLOAD: CHORES,
     Task.REAP: CHORES,
     Task.SWEEP: CHORES,
+    Task.SWEEP_FOLDERS: CHORES,
 }
 
 

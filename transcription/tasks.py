@@ -1,3 +1,74 @@
-"""Thin Celery tasks: each has the verb of the service or runner that it calls."""
+"""Thin Celery tasks: each has the verb of the service or runner that it calls.
+
+Runners are imported on use: they bring the engine, which only workers may load.
+"""
 
 from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from celery import Task as CeleryTask
+from celery import shared_task
+from celery.signals import worker_init, worker_ready, worker_shutting_down
+
+from transcription.queue import BATCH, CHORES, Task, send
+from transcription.services import jobs, storage, uploads
+
+NICENESS: Final = 15
+"""Workers give way to the web and the engine on the same machine."""
+
+
+@shared_task(name=Task.RUN_JOBS.value, bind=True)
+def run_jobs(self: CeleryTask) -> None:
+    from transcription.runners.batch_job import run_next_slice
+
+    run_next_slice(self.request.hostname)
+
+
+@shared_task(name=Task.CHECK_UPLOAD.value)
+def check_upload(upload_id: str) -> None:
+    from transcription.runners.ingest import check_upload as check
+
+    check(upload_id)
+
+
+@shared_task(name=Task.REAP.value)
+def reap_jobs() -> None:
+    jobs.reap_jobs()
+
+
+@shared_task(name=Task.SWEEP.value)
+def sweep_uploads() -> None:
+    uploads.sweep_uploads()
+
+
+@shared_task(name=Task.SWEEP_FOLDERS.value)
+def sweep_orphans() -> None:
+    storage.sweep_orphans()
+
+
+@worker_init.connect
+def give_way(**_: Any) -> None:
+    """Before any thread starts: niceness belongs to a thread and is inherited by its children."""
+    os.nice(NICENESS)
+
+
+@worker_ready.connect
+def take_up_work(sender: Any, **_: Any) -> None:
+    """Take back what a dead worker of this name held, and look for what waits."""
+    queues = sender.app.amqp.queues.consume_from
+    if BATCH in queues:
+        jobs.reclaim_jobs(worker=sender.hostname)
+        send(Task.RUN_JOBS)
+    if CHORES in queues:
+        send(Task.SWEEP)
+        send(Task.SWEEP_FOLDERS)
+
+
+@worker_shutting_down.connect
+def end_slice(**_: Any) -> None:
+    """Let a running slice end at its next window, so that the worker ends within seconds."""
+    from transcription.runners.batch_job import end_soon
+
+    end_soon()

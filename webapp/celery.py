@@ -1,33 +1,38 @@
 """The Celery application. Queues: `batch` (transcription) and `chores` (everything small).
 
     celery -A webapp.celery worker -Q batch --pool=solo -n jobs@%h
-    celery -A webapp.celery worker -Q chores --pool=threads --concurrency=4 -n chores@%h
+    celery -A webapp.celery worker -Q chores --pool=threads -n chores@%h
+    celery -A webapp.celery beat
 
-The batch worker is solo, since models do not survive a fork; start one per GPU, each with a node
+The batch worker is solo, since models do not survive a fork. Start one per GPU, each with a node
 name of its own that stays the same over restarts: by that name it takes back at once what its dead
-predecessor held. The chores worker runs the beat in a thread of its own, so nothing outlives it.
-`BATCH_WORKER` and `CHORES_WORKER` are these command lines for the supervisor.
+predecessor held. One beat is enough; two do no harm.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from typing import Final
+from typing import Any, Final
 
 from celery import Celery
 
+from transcription.queue import QUEUES, Task
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
-_WORKER = (sys.executable, "-m", "celery", "-A", "webapp.celery", "worker", "--loglevel=INFO")
-_ALONE = ("--without-gossip", "--without-mingle")
-BATCH_WORKER: Final = (*_WORKER, "-Q", "batch", "--pool=solo", "-n", "jobs@%h", *_ALONE)
-CHORES_WORKER: Final = (
-    *_WORKER,
-    *("-Q", "chores", "--pool=threads", "--concurrency=4", "-n", "chores@%h"),
-    *_ALONE,
-)
+EVERY_S: Final = {Task.REAP: 10, Task.SWEEP: 60, Task.SWEEP_FOLDERS: 3600}
+"""The beat. A message that nobody took before the next one is dropped."""
+
+
+def _entry(task: Task, every_s: int) -> dict[str, Any]:
+    return {
+        "task": task.value,
+        "schedule": every_s,
+        "options": {"queue": QUEUES[task], "expires": every_s},
+    }
+
 
 app = Celery("transcribe")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.beat_schedule = {task.value: _entry(task, every_s) for task, every_s in EVERY_S.items()}
 app.autodiscover_tasks(["transcription"])

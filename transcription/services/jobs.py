@@ -58,6 +58,7 @@ NO_SPEECH_NOTICE: Final = "No speech was found in this recording."
 EDITS_STAND_NOTICE: Final = (
     "You edited this transcript, so your version is still shown. The new one is kept beside it."
 )
+JOB_NOTICES: Final = (NO_SPEECH_NOTICE, EDITS_STAND_NOTICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def submit_job(*, recording: Recording, requested_by: User | None, language: str
                 stage="draft",
                 audio_total_ms=recording.duration_ms,
             )
-            _reflect(recording, RecordingState.QUEUED, notice="")
+            _reflect(recording, RecordingState.QUEUED)
     except IntegrityError:
         active = Job.objects.filter(recording=recording, state__in=ACTIVE).first()
         if active is None:
@@ -140,13 +141,6 @@ def queue_position(*, job: Job) -> int:
     """1 for the job that is next; 0 for one that does not wait."""
     order = [waiting.id for waiting in _queue(timezone.now())]
     return order.index(job.id) + 1 if job.id in order else 0
-
-
-def time_left_s(job: Job) -> float | None:
-    """Estimate from the job's own pace; None before there is any."""
-    if not job.audio_done_ms or not job.work_seconds:
-        return None
-    return (job.audio_total_ms - job.audio_done_ms) * job.work_seconds / job.audio_done_ms
 
 
 # What the holder of a claim does ------------------------------------------------------------------
@@ -202,11 +196,13 @@ def finish_job(*, claim: Claim, model_name: str) -> None:
         _leave(claim, JobState.DONE, "done")
         revision = transcripts.revision_of_job(job=claim.job, model_name=model_name)
         is_shown = transcripts.complete_revision(revision=revision)
+        recording = Recording.objects.filter(id=claim.job.recording_id)
+        recording.filter(notice__in=JOB_NOTICES).update(notice="")
         if not revision.segments.exists():
-            notice = NO_SPEECH_NOTICE
-        else:
-            notice = "" if is_shown else EDITS_STAND_NOTICE
-        _reflect(claim.job.recording, RecordingState.READY, notice=notice)
+            recording.update(notice=NO_SPEECH_NOTICE)
+        elif not is_shown:
+            recording.update(notice=EDITS_STAND_NOTICE)
+        _reflect(claim.job.recording, RecordingState.READY)
 
 
 def end_cancelled_job(*, claim: Claim) -> None:
@@ -231,8 +227,10 @@ def fail_attempt(*, claim: Claim, code: str, problem: str, is_retryable: bool) -
 def reap_jobs() -> int:
     """Take back jobs whose lease has run out, and wake a worker where something waits."""
     count = _take_back(Job.objects.filter(lease_expires_at__lt=timezone.now()))
-    if Job.objects.filter(state=JobState.QUEUED).exists():
-        send(Task.RUN_JOBS, expires_s=LEASE.total_seconds())
+    states = set(Job.objects.filter(state__in=ACTIVE).values_list("state", flat=True))
+    # A worker that runs a job asks for the next one itself.
+    if states == {JobState.QUEUED}:
+        send(Task.RUN_JOBS)
     return count
 
 
@@ -368,13 +366,11 @@ def _reflect(
     *,
     problem_code: str = "",
     problem: str = "",
-    notice: str | None = None,
 ) -> None:
     """Show a job's state on its recording."""
-    fields = {"state": state, "problem_code": problem_code, "problem": problem}
-    if notice is not None:
-        fields["notice"] = notice
-    Recording.objects.filter(id=recording.id).update(**fields)
+    Recording.objects.filter(id=recording.id).update(
+        state=state, problem_code=problem_code, problem=problem
+    )
     recording_changed_on_commit(recording.id)
 
 

@@ -44,6 +44,13 @@ REFUSAL_SHOWN: Final = timedelta(days=7)
 CHECK_SILENCE: Final = timedelta(seconds=60)
 """A check that has not been begun again for so long may have been lost: the sweep asks again."""
 MAX_CHECKS: Final = 3
+CHECK_FAILED_CODE: Final = "check_failed"
+CHECK_FAILED_PROBLEM: Final = (
+    "The server could not check this recording. Please upload it again, or in another format."
+)
+DAMAGED_NOTICE: Final = (
+    "Parts of this recording are damaged and could not be decoded; their words are missing."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class CheckedAudio:
     codec: str
     player_name: str
     media_type: str
+    is_damaged: bool
 
 
 def create_upload(
@@ -135,11 +143,7 @@ def checking(upload_id: UUID | str) -> Iterator[Upload | None]:
                 return
             upload = Upload.objects.select_related("owner").get(id=upload.id)
             if upload.checks > MAX_CHECKS:
-                refuse_upload(
-                    upload=upload,
-                    code="check_failed",
-                    problem="The server could not check this recording. Please upload it again.",
-                )
+                refuse_upload(upload=upload, code=CHECK_FAILED_CODE, problem=CHECK_FAILED_PROBLEM)
                 yield None
                 return
             yield upload
@@ -165,6 +169,7 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         codec=audio.codec,
         media_type=audio.media_type,
         player_name=audio.player_name,
+        notice=DAMAGED_NOTICE if audio.is_damaged else "",
     )
     storage.move_folder(upload.folder, recording.folder)
     with transaction.atomic():
@@ -186,6 +191,11 @@ def refuse_upload(*, upload: Upload, code: str, problem: str) -> None:
     """Say why, and free the space. Harmless where the upload is gone."""
     if _move(upload.id, UploadState.REFUSED, problem_code=code, problem=problem):
         _remove_bytes(upload.id)
+
+
+def postpone_check(*, upload: Upload) -> None:
+    """The disk is full: the sweep asks for the check again, and this one does not count."""
+    Upload.objects.filter(id=upload.id).update(checks=F("checks") - 1)
 
 
 def expiry_of(upload: Upload) -> datetime:

@@ -1,0 +1,208 @@
+"""The batch worker: one slice of the job whose turn it is, with the models of this process.
+
+One job at a time in one thread (Celery's solo pool); a second thread keeps the lease. What ends a
+slice early (a cancel, a lost lease, the end of this process) is seen between two windows.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import DatabaseError, close_old_connections, connection
+
+from asr_engine import registry
+from asr_engine.batch import two_pass
+from asr_engine.config import engine_settings
+from asr_engine.errors import CancelledError, EngineError
+from asr_engine.ports import BatchModel, SpeechFinder
+from transcription.errors import LeaseLostError
+from transcription.runners.pacing import LivePace
+from transcription.services import jobs
+from transcription.services.jobs import Claim, Progress
+
+logger = logging.getLogger(__name__)
+
+SLICE_S: Final = 60.0
+"""After this much work, at the end of a group, others get their turn."""
+BEAT_S: Final = 2.0
+"""Between two renewals of the lease, and so the longest wait before a cancel is seen."""
+INTERNAL_CODE: Final = "internal"
+INTERNAL_PROBLEM: Final = (
+    "Something went wrong on the server while this recording was transcribed. "
+    "The recording is safe; you can try again."
+)
+MISSING_CODE: Final = "audio_missing"
+MISSING_PROBLEM: Final = "The audio of this recording is missing on the server."
+
+_ending = threading.Event()
+
+
+def end_soon() -> None:
+    """This process is about to end: the present slice stops at its next window."""
+    _ending.set()
+
+
+def run_next_slice(worker: str) -> bool:
+    """Work on the job whose turn it is, under the name `worker`. False where none waits."""
+    claim = jobs.claim_next_job(worker=worker)
+    if claim is None:
+        return False
+    try:
+        with _holding(claim) as hold:
+            _run(claim, hold)
+    except LeaseLostError:  # deleted, or taken over: whatever was done since is nobody's
+        logger.info("lease_lost", extra={"job": str(claim.job.id), "fence": claim.fence})
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What the worker keeps loaded."""
+
+    model: BatchModel
+    finder: SpeechFinder
+
+
+@functools.cache
+def loaded_models() -> Models:
+    """The models of this process, loaded on its first job (never before a fork, never at import).
+
+    One core is left to everything else unless the settings say otherwise. Raises ModelError.
+    """
+    settings = engine_settings()
+    if not settings.threads:
+        threads = max(1, len(os.sched_getaffinity(0)) - 1)
+        settings = settings.model_copy(update={"threads": threads})
+    return Models(model=registry.batch_model(settings), finder=registry.speech_finder(settings))
+
+
+def _run(claim: Claim, hold: _Hold) -> None:
+    pace = LivePace()
+
+    def should_stop() -> bool:
+        return pace.wait_for_live(stop=hold.must_stop) or hold.must_stop()
+
+    try:
+        is_done = _work(claim, should_stop)
+    except CancelledError:
+        if hold.is_lost:
+            raise LeaseLostError from None
+        if hold.is_cancelled:
+            jobs.end_cancelled_job(claim=claim)
+        else:
+            jobs.requeue_job(claim=claim)
+    except FileNotFoundError:
+        _fail(claim, MISSING_CODE, MISSING_PROBLEM, is_retryable=False)
+    except EngineError as error:
+        _fail(claim, error.code, error.sentence, is_retryable=error.is_retryable)
+    except LeaseLostError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a task's border; a model may raise anything
+        # Its text could quote the recording, so only its kind is logged.
+        logger.error(  # noqa: TRY400 - no traceback for the same reason
+            "job_failed", extra={"job": str(claim.job.id), "error": type(error).__name__}
+        )
+        _fail(claim, INTERNAL_CODE, INTERNAL_PROBLEM, is_retryable=True)
+    else:
+        if is_done:
+            jobs.finish_job(claim=claim, model_name=loaded_models().model.name)
+        else:
+            jobs.requeue_job(claim=claim)
+
+
+def _work(claim: Claim, should_stop: Callable[[], bool]) -> bool:
+    """Do groups until the slice is over; True when all audio has been heard."""
+    models = loaded_models()
+    job = claim.job
+    begun = group_begun = time.monotonic()
+    for group in two_pass.transcribe(
+        job.recording.source_path,
+        model=models.model,
+        finder=models.finder,
+        language=job.language or None,
+        checkpoint=job.checkpoint or None,
+        should_stop=should_stop,
+    ):
+        now = time.monotonic()
+        jobs.store_progress(
+            claim=claim,
+            progress=Progress(
+                segments=group.segments,
+                checkpoint=group.checkpoint,
+                audio_done_ms=group.audio_done_ms,
+                audio_total_ms=group.audio_total_ms,
+                language=group.language,
+                model_name=models.model.name,
+                work_seconds=now - group_begun,
+            ),
+        )
+        group_begun = now
+        if now - begun >= SLICE_S:
+            return False
+    return True
+
+
+def _fail(claim: Claim, code: str, problem: str, *, is_retryable: bool) -> None:
+    jobs.fail_attempt(claim=claim, code=code, problem=problem, is_retryable=is_retryable)
+
+
+class _Hold:
+    """Renews the lease from a thread of its own, and hears what becomes of the job."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._done = threading.Event()
+        self._lost = threading.Event()
+        self._cancelled = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
+
+    @property
+    def is_lost(self) -> bool:
+        return self._lost.is_set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    def must_stop(self) -> bool:
+        return self.is_lost or self.is_cancelled or _ending.is_set()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        try:
+            while not self._done.wait(BEAT_S):
+                try:
+                    if jobs.renew_lease(claim=self._claim):
+                        self._cancelled.set()
+                except LeaseLostError:
+                    self._lost.set()
+                    return
+                except DatabaseError:  # the next beat tries again; the lease lasts for many
+                    logger.warning("lease_not_renewed", extra={"job": str(self._claim.job.id)})
+                    close_old_connections()
+        finally:
+            connection.close()  # this thread's own
+
+
+@contextmanager
+def _holding(claim: Claim) -> Iterator[_Hold]:
+    hold = _Hold(claim)
+    hold.start()
+    try:
+        yield hold
+    finally:
+        hold.stop()
