@@ -32,6 +32,7 @@ def free_port() -> int:
 
 
 DATA_DIR = Path(tempfile.mkdtemp(prefix="transcribe-tests-"))
+(DATA_DIR / "static").mkdir()  # WhiteNoise warns where it finds none
 BROKER_URL = f"redis://127.0.0.1:{free_port()}/0"
 AUDIO_URL = f"redis://127.0.0.1:{free_port()}/0"
 for name in [key for key in os.environ if key.startswith(("TRANSCRIBE_", "ASR_"))]:
@@ -41,6 +42,8 @@ os.environ.setdefault(
     "ASR_MODEL_DIR", str(Path(__file__).resolve().parent.parent / "var" / "models")
 )
 os.environ.update(
+    # Here and not in pyproject.toml: pytest-django would read the settings before this file.
+    DJANGO_SETTINGS_MODULE="webapp.settings",
     TRANSCRIBE_DATA_DIR=str(DATA_DIR),
     TRANSCRIBE_SECRET_KEY=secrets.token_urlsafe(40),
     TRANSCRIBE_BROKER_URL=BROKER_URL,
