@@ -57,6 +57,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "transcription.pages.errors.ProductErrorMiddleware",
 ]
 
 TEMPLATES = [
@@ -152,6 +153,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.is_https
 SECURE_HSTS_SECONDS = 30 * 24 * 3600 if SITE.is_https and not SITE.tls_authority else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "transcription.pages.errors.csrf_failure"
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

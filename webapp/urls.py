@@ -10,3 +10,8 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("", include("transcription.urls")),
 ]
+
+handler400 = "transcription.pages.errors.bad_request"
+handler403 = "transcription.pages.errors.permission_denied"
+handler404 = "transcription.pages.errors.not_found"
+handler500 = "transcription.pages.errors.server_error"

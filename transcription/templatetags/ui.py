@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django import template
+from django.forms import BoundField, Select
 from django.templatetags.static import static
 from django.utils import formats, timezone
 from django.utils.html import format_html
@@ -96,3 +97,21 @@ def size(length_bytes: int) -> str:
 def initial(person: object) -> str:
     """The letter on a person's disc."""
     return str(person)[:1]
+
+
+@register.filter
+def marked(text: str, query: str) -> SafeString | str:
+    """`text` with what was searched for marked; both stay text."""
+    at = text.lower().find(query.lower()) if query else -1
+    # Lower case may differ in length ("İ"); then the place is unknown and nothing is marked.
+    if at < 0 or len(text.lower()) != len(text):
+        return text
+    end = at + len(query)
+    return format_html("{}<mark>{}</mark>{}", text[:at], text[at:end], text[end:])
+
+
+@register.simple_tag
+def styled_field(field: BoundField) -> SafeString:
+    """A form's field with the class that its widget has in the design system."""
+    is_select = isinstance(field.field.widget, Select)
+    return field.as_widget(attrs={"class": "select" if is_select else "input"})

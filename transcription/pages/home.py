@@ -1,0 +1,122 @@
+"""Home: the two acts, what is live now, and the list of recordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Page, Paginator
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Substr
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from transcription import selectors
+from transcription.languages import language_choices, language_name
+from transcription.models import (
+    Job,
+    JobState,
+    LiveSession,
+    LiveState,
+    Recording,
+    TranscriptSegment,
+    Upload,
+    UploadState,
+)
+from transcription.pages.progress import Progress, progress_of
+from transcription.pages.requests import PersonRequest
+from transcription.pages.sample import add_sample
+
+RECORDINGS_A_PAGE = 25
+LONGEST_QUERY = 200
+LINE_CHARACTERS = 300
+SHOWN_LIVE_SESSIONS = 50
+SHOWN_UPLOADS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A recording in the list."""
+
+    recording: Recording
+    progress: Progress
+    line: str
+    language: str
+
+
+@login_required
+@require_GET
+def home(request: PersonRequest) -> HttpResponse:
+    """The whole page, or for htmx only its list."""
+    query = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_QUERY]
+    page = _page_of_recordings(request, query)
+    rows = [_row(recording) for recording in page]
+    context = {
+        "query": query,
+        "page": page,
+        "rows": rows,
+        "live_sessions": _live_now(request),
+        "is_moving": any(row.progress.is_open for row in rows),
+    }
+    if request.headers.get("HX-Request") == "true":
+        return render(request, "home/recordings.html", context)
+    context |= {
+        "uploads": _uploads(request),
+        "language_choices": language_choices(),
+        "max_upload_bytes": settings.SITE.max_upload_bytes,
+    }
+    return render(request, "home/home.html", context)
+
+
+@login_required
+@require_POST
+def try_sample(request: PersonRequest) -> HttpResponse:
+    """Send the sample recording down the same road as an upload."""
+    add_sample(request.user)
+    messages.success(request, "The sample recording is on its way. Its text appears in a moment.")
+    return redirect("home")
+
+
+def _page_of_recordings(request: PersonRequest, query: str) -> Page[Recording]:
+    recordings = selectors.recordings_visible_to(request.user)
+    segments = TranscriptSegment.objects.filter(revision=OuterRef("current_revision"))
+    first_line = Subquery(segments.order_by("index").values("text")[:1])
+    line: Subquery | Coalesce = first_line
+    if query:
+        matching = segments.filter(text__icontains=query)
+        line = Coalesce(Subquery(matching.order_by("index").values("text")[:1]), first_line)
+        recordings = recordings.filter(
+            Q(title__icontains=query) | Q(owner__name__icontains=query) | Exists(matching)
+        )
+    recordings = recordings.annotate(line=Substr(line, 1, LINE_CHARACTERS)).prefetch_related(
+        Prefetch("jobs", queryset=_open_jobs(), to_attr="open_jobs")
+    )
+    return Paginator(recordings, RECORDINGS_A_PAGE).get_page(request.GET.get("page"))
+
+
+def _open_jobs() -> QuerySet[Job]:
+    return Job.objects.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).defer("checkpoint")
+
+
+def _row(recording: Recording) -> Row:
+    jobs: list[Job] = getattr(recording, "open_jobs", [])
+    return Row(
+        recording=recording,
+        progress=progress_of(recording, jobs[0] if jobs else None),
+        line=getattr(recording, "line", None) or "",
+        language=language_name(recording.language),
+    )
+
+
+def _live_now(request: PersonRequest) -> QuerySet[LiveSession]:
+    return selectors.live_sessions_visible_to(request.user).filter(
+        state__in=(LiveState.LIVE, LiveState.WAITING)
+    )[:SHOWN_LIVE_SESSIONS]
+
+
+def _uploads(request: PersonRequest) -> QuerySet[Upload]:
+    """Uploads that still want something: to go on, to be checked, or to be looked at."""
+    return selectors.uploads_of(request.user).exclude(state=UploadState.ACCEPTED)[:SHOWN_UPLOADS]

@@ -1,0 +1,69 @@
+"""What a recording's state is called on a page: words, a share, a time left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transcription.models import Job, JobState, Recording, RecordingState
+from transcription.templatetags.ui import about
+
+STAGES = {"draft": "First pass", "refine": "Second pass"}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state of a recording as a person reads it. `percent` is None where no share is known."""
+
+    words: str
+    tone: str
+    is_open: bool
+    percent: int | None = None
+    detail: str = ""
+
+
+def progress_of(recording: Recording, job: Job | None, place: int | None = None) -> Progress:
+    """Describe `recording` by its unfinished `job`, if any, at `place` (from 1) in the queue."""
+    if recording.state == RecordingState.READY:
+        return Progress("Ready", "", is_open=False)
+    if recording.state == RecordingState.ATTENTION:
+        problem = recording.problem or "the transcription did not finish"
+        return Progress(f"Needs attention: {_lower_first(problem)}", "danger", is_open=False)
+    if job is None:
+        return Progress("Waiting", "", is_open=True)
+    if job.is_cancel_requested:
+        return Progress("Stopping", "", is_open=True)
+    if job.state == JobState.RUNNING or job.audio_done_ms:
+        return _running(job)
+    if not place:
+        return Progress("Waiting to be transcribed", "", is_open=True)
+    words = "Next to be transcribed" if place == 1 else f"Waiting · {place - 1} before it"
+    return Progress(words, "", is_open=True, detail="It starts by itself; you may close this page.")
+
+
+def _running(job: Job) -> Progress:
+    stage = STAGES.get(job.stage, "")
+    if job.state == JobState.QUEUED:
+        stage = "Waiting for its next turn"
+    if not job.audio_total_ms or not job.audio_done_ms:
+        return Progress(
+            "Transcribing · just started", "accent", is_open=True, percent=0, detail=stage
+        )
+    percent = min(99, job.audio_done_ms * 100 // job.audio_total_ms)
+    words = f"Transcribing · {percent} %"
+    left_s = time_left_s(job)
+    if left_s is not None:
+        words += f" · {about(left_s)} left"
+    return Progress(words, "accent", is_open=True, percent=percent, detail=stage)
+
+
+def time_left_s(job: Job) -> float | None:
+    """Work left at the job's own pace so far, in seconds; None before there is any."""
+    if not job.audio_done_ms or not job.work_seconds:
+        return None
+    return job.work_seconds * (job.audio_total_ms - job.audio_done_ms) / job.audio_done_ms
+
+
+def _lower_first(sentence: str) -> str:
+    """`No audio track.` after a colon: `no audio track`. Abbreviations keep their capitals."""
+    sentence = sentence.rstrip(".")
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

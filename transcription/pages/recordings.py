@@ -1,0 +1,197 @@
+"""The page of one recording, its fragments, and what its owner may do."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from transcription import selectors
+from transcription.errors import InvalidInputError
+from transcription.languages import language_choices, language_name
+from transcription.models import (
+    Job,
+    JobState,
+    Recording,
+    RecordingState,
+    RevisionKind,
+    TranscriptRevision,
+    TranscriptSegment,
+)
+from transcription.pages.forms import LanguageForm, RenameForm
+from transcription.pages.paragraphs import paragraphs_of
+from transcription.pages.progress import progress_of
+from transcription.pages.requests import PersonRequest
+from transcription.services import jobs, recordings, transcripts
+
+
+@login_required
+@require_GET
+def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    """Player, transcript, progress while it runs, and what the owner may do."""
+    shown = selectors.access_recording_by_id(request.user, recording_id)
+    revision = transcripts.current_revision(shown)
+    segments = list(_segments(revision))
+    context = _status_context(request, shown) | {
+        "revision": revision,
+        "segment_count": len(segments),
+        "paragraphs": paragraphs_of(segments),
+        "details": _details(shown, revision),
+        "language_choices": language_choices(),
+    }
+    return render(request, "recording/recording.html", context)
+
+
+@login_required
+@require_GET
+def recording_status(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    """The line of progress; when the state is not the `shown` one, tools and details with it."""
+    shown = selectors.access_recording_by_id(request.user, recording_id)
+    context = _status_context(request, shown)
+    if request.GET.get("shown") != shown.state:
+        revision = transcripts.current_revision(shown)
+        context |= {
+            "has_changed": True,
+            "revision": revision,
+            "details": _details(shown, revision),
+            "language_choices": language_choices(),
+        }
+    return render(request, "recording/status.html", context)
+
+
+@login_required
+@require_GET
+def recording_transcript(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    """Segments after `after` of revision `revision`, to append; all, if the revision is another."""
+    shown = selectors.access_recording_by_id(request.user, recording_id)
+    revision = transcripts.current_revision(shown)
+    segments = _segments(revision)
+    known, after = _whole_number(request, "revision"), _whole_number(request, "after")
+    is_growing = revision is not None and known == revision.number and after is not None
+    if is_growing:
+        segments = segments.filter(index__gt=after)
+    listed = list(segments)
+    if is_growing and not listed:
+        return HttpResponse(status=204)
+    response = render(
+        request,
+        "recording/paragraphs.html",
+        {"recording": shown, "revision": revision, "paragraphs": paragraphs_of(listed)},
+    )
+    response["HX-Reswap"] = "beforeend" if is_growing else "innerHTML"
+    return response
+
+
+@login_required
+@require_POST
+def recording_rename(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    form = RenameForm(request.POST)
+    if not form.is_valid():
+        raise InvalidInputError("A title has between 1 and 300 characters. Nothing was changed.")
+    recordings.rename_recording(recording=own, title=form.cleaned_data["title"])
+    messages.success(request, "The new title is saved.")
+    return redirect("recording", own.id)
+
+
+@login_required
+@require_POST
+def recording_audience(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    audience = request.POST.get("audience")
+    if audience not in {"everybody", "owner"}:
+        raise InvalidInputError
+    is_wide = audience == "everybody"
+    recordings.set_audience(recording=own, is_organisation_wide=is_wide)
+    who = "Everybody who can log in" if is_wide else "Only you"
+    messages.success(request, f"{who} can read this recording now.")
+    return redirect("recording", own.id)
+
+
+@login_required
+@require_POST
+def recording_cancel(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    job = _open_job(own)
+    if job is not None:
+        jobs.cancel_job(job=job)
+        messages.success(request, "The transcription stops. What is written so far stays.")
+    return redirect("recording", own.id)
+
+
+@login_required
+@require_POST
+def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    """Transcribe again: from the checkpoint after a failure, or anew in another language."""
+    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    form = LanguageForm(request.POST)
+    if not form.is_valid():
+        raise InvalidInputError("This language is not known here. Nothing was changed.")
+    if "language" in request.POST:
+        jobs.submit_job(
+            recording=own, requested_by=request.user, language=form.cleaned_data["language"]
+        )
+    else:
+        jobs.retry_job(recording=own, requested_by=request.user)
+    messages.success(request, "The recording is waiting to be transcribed again.")
+    return redirect("recording", own.id)
+
+
+@login_required
+@require_POST
+def recording_delete(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    title = own.title
+    recordings.delete_recording(recording=own)
+    messages.success(request, f"“{title}” is deleted, with its audio and its transcripts.")
+    return redirect("home")
+
+
+def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
+    job = _open_job(shown)
+    place = jobs.queue_position(job=job) if job and job.state == JobState.QUEUED else None
+    return {
+        "recording": shown,
+        "progress": progress_of(shown, job, place),
+        "is_owner": shown.owner_id == request.user.pk,
+        "can_cancel": job is not None and not job.is_cancel_requested,
+        "is_attention": shown.state == RecordingState.ATTENTION,
+    }
+
+
+def _open_job(shown: Recording) -> Job | None:
+    return (
+        shown.jobs.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).defer("checkpoint").first()
+    )
+
+
+def _segments(revision: TranscriptRevision | None) -> QuerySet[TranscriptSegment]:
+    if revision is None:
+        return TranscriptSegment.objects.none()
+    return revision.segments.order_by("index")
+
+
+def _whole_number(request: PersonRequest, name: str) -> int | None:
+    value = request.GET.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
+
+
+def _details(shown: Recording, revision: TranscriptRevision | None) -> list[tuple[str, str]]:
+    """Facts worth knowing, as pairs of words; what is not known is left out."""
+    language = language_name(shown.language or shown.requested_language)
+    if language and not shown.requested_language and shown.language_confidence is not None:
+        language += f" (detected, {round(shown.language_confidence * 100)} % sure)"
+    facts = [
+        ("Language", language),
+        ("Transcript", RevisionKind(revision.kind).label if revision else ""),
+        ("Model", revision.model_name if revision else ""),
+        ("Format", " · ".join(part for part in (shown.container, shown.codec) if part)),
+        ("Came as", shown.display_name),
+    ]
+    return [(name, value) for name, value in facts if value]

@@ -1,0 +1,49 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from transcription.pages import home, profile, recordings, uploads
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("sample/", home.try_sample, name="try_sample"),
+    path("profile/", profile.profile, name="profile"),
+    path("profile/language/", profile.speech_language, name="speech_language"),
+    path("uploads/<uuid:upload_id>/status/", uploads.upload_status, name="upload_status"),
+    path("recordings/<uuid:recording_id>/", recordings.recording, name="recording"),
+    path(
+        "recordings/<uuid:recording_id>/status/",
+        recordings.recording_status,
+        name="recording_status",
+    ),
+    path(
+        "recordings/<uuid:recording_id>/transcript/",
+        recordings.recording_transcript,
+        name="recording_transcript",
+    ),
+    path(
+        "recordings/<uuid:recording_id>/rename/",
+        recordings.recording_rename,
+        name="recording_rename",
+    ),
+    path(
+        "recordings/<uuid:recording_id>/audience/",
+        recordings.recording_audience,
+        name="recording_audience",
+    ),
+    path(
+        "recordings/<uuid:recording_id>/cancel/",
+        recordings.recording_cancel,
+        name="recording_cancel",
+    ),
+    path(
+        "recordings/<uuid:recording_id>/retry/", recordings.recording_retry, name="recording_retry"
+    ),
+    path(
+        "recordings/<uuid:recording_id>/delete/",
+        recordings.recording_delete,
+        name="recording_delete",
+    ),
+]
