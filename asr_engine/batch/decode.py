@@ -1,0 +1,298 @@
+"""Any accepted container to 16 kHz mono float32, as a stream in bounded memory.
+
+The decoder gets an open file and never a path, so it sees neither names nor neighbours. Containers
+are an allow-list and every protocol is refused: a playlist in disguise opens nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asr_engine.audio import SAMPLE_RATE, FloatSamples
+from asr_engine.errors import (
+    BrokenAudioError,
+    EmptyAudioError,
+    NoAudioTrackError,
+    NotAudioError,
+)
+
+CONTAINERS: Final = (
+    *("wav", "w64", "aiff", "au", "caf", "flac", "mp3", "aac", "ac3", "eac3", "amr", "ogg"),
+    *("matroska", "webm", "mov", "mp4", "m4a", "3gp", "asf"),
+)
+"""FFmpeg's names of the demuxers that may open a recording."""
+
+SIGNATURES: Final = (
+    *((0, magic) for magic in (b"RIFF", b"RF64", b"FORM", b".snd", b"caff", b"fLaC", b"ID3")),
+    *((0, magic) for magic in (b"OggS", b"#!AMR", b"\x1aE\xdf\xa3", b"0&\xb2u", b"riff")),
+    (4, b"ftyp"),
+)
+"""Offset and first bytes of accepted containers: what has them and does not open is damaged."""
+
+WAV_HEADER: Final = struct.Struct("<4s8x4s4xH12xH")
+"""RIFF, name of the first chunk, format tag, bits of a sample."""
+WAV_PCM: Final = 1
+
+BLOCK_SAMPLES: Final = SAMPLE_RATE
+"""Samples in each block but the last: one second."""
+MAX_FILLED_GAP_S: Final = 600
+"""A jump of time stamps beyond this is a fault of the stamps, not a hole in the sound."""
+MIN_FILLED_GAP_S: Final = 0.1
+READ_BYTES: Final = 1 << 18
+
+
+class _NamelessFile:
+    """What FFmpeg may do with an open file. It guesses by content, since there is no name."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read = file.read
+        self.seek = file.seek
+        self.tell = file.tell
+
+
+@dataclass(slots=True)
+class AudioSource:
+    """An opened container and the audio track that is heard."""
+
+    container: Any
+    stream: Any
+    bad_packets: int = 0
+    good_packets: int = 0
+
+    @property
+    def declared_s(self) -> float | None:
+        """Duration that the container states, if it does; may be wrong."""
+        import av
+
+        if self.container.duration is None:
+            return None
+        return max(0.0, float(self.container.duration) / av.time_base)
+
+    @property
+    def has_video(self) -> bool:
+        """Moving pictures; a cover image is none."""
+        return any(not _is_cover(stream) for stream in self.container.streams.video)
+
+
+def _is_cover(stream: Any) -> bool:
+    from av.stream import Disposition
+
+    return bool(stream.disposition & Disposition.attached_pic)
+
+
+@contextmanager
+def open_audio(path: Path) -> Iterator[AudioSource]:
+    """Open a recording and choose its audio track: the default one, else FFmpeg's best.
+
+    Raises EmptyAudioError, NotAudioError, BrokenAudioError, NoAudioTrackError.
+    """
+    import av
+
+    av.logging.set_level(av.logging.PANIC)  # its lines would quote what people recorded
+    with path.open("rb") as file:
+        head = file.read(WAV_HEADER.size)
+        if not head:
+            raise EmptyAudioError
+        _check_wav(head)
+        file.seek(0)
+        options = {"format_whitelist": ",".join(CONTAINERS), "protocol_whitelist": ""}
+        try:
+            container = av.open(_NamelessFile(file), options=options, buffer_size=READ_BYTES)
+        except (av.FFmpegError, ValueError):
+            if any(head[at : at + len(magic)] == magic for at, magic in SIGNATURES):
+                raise BrokenAudioError("the container does not open") from None
+            raise NotAudioError from None
+        with container:
+            if not container.streams.audio:
+                raise NoAudioTrackError
+            stream = container.streams.best("audio") or container.streams.audio[0]
+            if stream.codec_context is None:
+                raise BrokenAudioError("no decoder for this codec")
+            stream.thread_type = "AUTO"
+            yield AudioSource(container, stream)
+
+
+def _check_wav(head: bytes) -> None:
+    """Refuse PCM whose header states a width that no samples have: it would decode as noise."""
+    if len(head) == WAV_HEADER.size:
+        riff, fmt, tag, bits = WAV_HEADER.unpack(head)
+        if riff in {b"RIFF", b"RF64"} and fmt == b"fmt " and tag == WAV_PCM and bits % 8:
+            raise BrokenAudioError("PCM of an impossible width")
+
+
+def decode_audio(path: Path, *, start_sample: int = 0) -> Iterator[FloatSamples]:
+    """Blocks of float32 [BLOCK_SAMPLES] at 16 kHz mono, from `start_sample` on; the last is short.
+
+    Sample 0 is where a player starts. What is damaged is left out as silence; a truncated
+    recording gives what is there. Raises what `open_audio` raises, BrokenAudioError where no
+    packet can be decoded, EmptyAudioError where there are no samples.
+    """
+    with open_audio(path) as source:
+        yield from skip_to(decode_source(source), start_sample)
+
+
+def skip_to(blocks: Iterator[FloatSamples], start_sample: int) -> Iterator[FloatSamples]:
+    """The same samples without those before `start_sample`.
+
+    Reading on from the start costs a thousandth of the audio's length and is exact in every
+    container; seeking is neither.
+    """
+    position = 0
+    for block in blocks:
+        skipped = max(0, start_sample - position)
+        position += len(block)
+        if skipped < len(block):
+            yield block[skipped:]
+
+
+def decode_source(source: AudioSource) -> Iterator[FloatSamples]:
+    """`decode_audio` of an opened source from its start."""
+    downmix = _Downmix()
+    held: list[NDArray[np.float32]] = []
+    held_samples = total = 0
+    for piece in _pieces(source):
+        held.append(piece)
+        held_samples += piece.shape[1]
+        total += piece.shape[1]
+        if held_samples < BLOCK_SAMPLES:
+            continue
+        joined = _join(held)
+        whole = held_samples - held_samples % BLOCK_SAMPLES
+        for start in range(0, whole, BLOCK_SAMPLES):
+            yield downmix.mono(joined[:, start : start + BLOCK_SAMPLES])
+        held, held_samples = [joined[:, whole:]], held_samples - whole
+    if held_samples:
+        yield downmix.mono(_join(held))
+    if not total:
+        raise BrokenAudioError("nothing decodes") if source.bad_packets else EmptyAudioError
+
+
+def _join(pieces: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Pieces [channels, n] in a row; a change of channels inside a recording is evened out."""
+    channels = max(piece.shape[0] for piece in pieces)
+    return np.concatenate(
+        [
+            piece if piece.shape[0] == channels else np.repeat(piece[:1], channels, axis=0)
+            for piece in pieces
+        ],
+        axis=1,
+    )
+
+
+def _pieces(source: AudioSource) -> Iterator[NDArray[np.float32]]:
+    """Resampled float32 [channels, n] in a row, holes in the time stamps filled with zeros."""
+    import av
+
+    resampler: Any = None
+    shape: tuple[Any, ...] = ()
+    position_s = 0.0
+    origin_s = _origin_s(source)
+    for frame in _frames(source):
+        if not frame.samples or not frame.sample_rate:
+            continue
+        if frame.time is not None:
+            gap_s = frame.time - origin_s - position_s
+            if MIN_FILLED_GAP_S < gap_s < MAX_FILLED_GAP_S:
+                yield np.zeros((1, round(gap_s * SAMPLE_RATE)), np.float32)
+                position_s += gap_s
+            elif gap_s >= MAX_FILLED_GAP_S:
+                origin_s += gap_s
+        position_s += frame.samples / frame.sample_rate
+        frame_shape = (frame.format.name, frame.sample_rate, frame.layout.name)
+        if frame_shape != shape:
+            if resampler is not None:
+                yield from _arrays(resampler.resample(None))
+            # Interleaved: PyAV reads past the end of planar frames with eight channels and more.
+            resampler = av.AudioResampler(format="flt", layout=frame.layout, rate=SAMPLE_RATE)
+            shape = frame_shape
+        frame.pts = None  # the resampler would stretch to uneven stamps
+        yield from _arrays(resampler.resample(frame))
+    if resampler is not None:
+        yield from _arrays(resampler.resample(None))
+
+
+def _origin_s(source: AudioSource) -> float:
+    """Time stamp at which a player starts: that of the container's earliest track."""
+    import av
+
+    start = source.container.start_time
+    return 0.0 if start is None else float(start) / av.time_base
+
+
+def _arrays(frames: list[Any]) -> Iterator[NDArray[np.float32]]:
+    """Interleaved frames as float32 [channels, n], free of infinities."""
+    for frame in frames:
+        if frame.samples:
+            interleaved = frame.to_ndarray().reshape(frame.samples, -1)
+            yield np.nan_to_num(interleaved.T, posinf=0.0, neginf=0.0)
+
+
+def _frames(source: AudioSource) -> Iterator[Any]:
+    """Decoded frames; packets that do not decode are counted and left out."""
+    import av
+
+    packets = source.container.demux(source.stream)
+    while True:
+        try:
+            packet = next(packets)
+        except (StopIteration, av.FFmpegError):
+            return  # the end, or what is left of a truncated container
+        try:
+            frames = packet.decode()
+        except (av.FFmpegError, ValueError):
+            source.bad_packets += 1
+            continue
+        source.good_packets += bool(packet.size)
+        yield from frames
+
+
+class _Downmix:
+    """Channels to mono, block by block: the mean of those that sound.
+
+    Silent channels do not dilute it, and where channels cancel each other (one wired in antiphase)
+    the loudest is heard alone. The choice is made per block and faded in over 10 ms.
+    """
+
+    SILENT = 0.01
+    """Power, relative to the loudest channel, below which a channel counts as silent."""
+    CANCELLED = 0.25
+    """Power of the mean, relative to that of uncorrelated channels, that means antiphase."""
+    FADE_SAMPLES = SAMPLE_RATE // 100
+
+    def __init__(self) -> None:
+        self._weights: NDArray[np.float32] | None = None
+
+    def mono(self, block: NDArray[np.float32]) -> FloatSamples:
+        """float32 [channels, n] to [n]."""
+        if block.shape[0] == 1:
+            return np.ascontiguousarray(block[0])
+        weights = self._choose(block)
+        before = self._weights
+        self._weights = weights
+        if before is None or before.shape != weights.shape or np.array_equal(before, weights):
+            return weights @ block
+        fade = np.ones(block.shape[1], np.float32)
+        fade[: self.FADE_SAMPLES] = np.linspace(0, 1, self.FADE_SAMPLES)[: block.shape[1]]
+        return (weights @ block) * fade + (before @ block) * (1 - fade)
+
+    def _choose(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
+        power = np.mean(np.square(block), axis=1)
+        loudest = float(power.max())
+        if loudest == 0.0:
+            return np.full(len(power), 1 / len(power), np.float32)
+        sounding = power >= self.SILENT * loudest
+        count = int(sounding.sum())
+        weights = (sounding / count).astype(np.float32)
+        mean_power = float(np.mean(np.square(weights @ block)))
+        if mean_power < self.CANCELLED * float(power[sounding].mean()) / count:
+            weights = np.zeros(len(power), np.float32)
+            weights[int(power.argmax())] = 1.0
+        return weights

@@ -1,0 +1,135 @@
+"""From a window's words to the segments of a transcript: on the recording's clock, readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from asr_engine.audio import ms_to_samples, samples_to_ms
+from asr_engine.ports import Window
+from asr_engine.results import Segment, Word, join_words
+
+PAUSE_MS: Final = 700
+"""A silence this long between two words ends a segment."""
+LONG_MS: Final = 12_000
+"""A sentence longer than this is cut at its best place."""
+LONG_TEXT: Final = 160
+MIN_WORD_MS: Final = 20
+MAX_FIRST_WORD_MS: Final = 1_000
+"""Alignment stretches the word after a silence back into it; beyond this it is shortened."""
+
+SENTENCE_ENDS: Final = frozenset(".!?。！？…")
+CLAUSE_ENDS: Final = frozenset(",;:，、；：")
+ABBREVIATIONS: Final = frozenset({"mr.", "mrs.", "ms.", "dr.", "st.", "prof.", "vs.", "no."})
+
+
+def segments_of(window: Window, heard: Sequence[Segment]) -> list[Segment]:
+    """What a model heard in `window`, moved to the recording's clock and cut at sentences.
+
+    The result is sorted and free of overlap; each segment lies within the window's audio.
+    """
+    result: list[Segment] = []
+    floor_ms = samples_to_ms(window.start_sample)
+    end_ms = samples_to_ms(window.end_sample)
+    for segment in heard:
+        words = _ordered(_placed(window, segment.words), floor_ms, end_ms)
+        for part in _cut(words):
+            result.append(
+                replace(
+                    segment,
+                    start_ms=part[0].start_ms,
+                    end_ms=part[-1].end_ms,
+                    text=join_words(part),
+                    words=tuple(part),
+                )
+            )
+            floor_ms = part[-1].end_ms
+    return result
+
+
+def _placed(window: Window, words: Sequence[Word]) -> Iterator[Word]:
+    """Each word where its span of the window lies in the recording.
+
+    A word belongs to the span that holds its middle and does not reach out of it.
+    """
+    pieces = [(0, window.start_sample), *window.joints]
+    ends = [offset for offset, _ in window.joints] + [len(window.samples)]
+    for word in words:
+        start = ms_to_samples(word.start_ms) - window.start_sample
+        end = ms_to_samples(word.end_ms) - window.start_sample
+        middle = (start + end) // 2
+        index = max(i for i, (offset, _) in enumerate(pieces) if offset <= max(0, middle))
+        offset, sample = pieces[index]
+        start = min(max(start, offset), ends[index])
+        end = min(max(end, offset), ends[index])
+        yield replace(
+            word,
+            start_ms=samples_to_ms(sample + start - offset),
+            end_ms=samples_to_ms(sample + end - offset),
+        )
+
+
+def _ordered(words: Iterator[Word], floor_ms: int, end_ms: int) -> list[Word]:
+    """Words that start in order, last at least MIN_WORD_MS and stay in [floor_ms, end_ms].
+
+    Where alignment gives no room at the end of a window, the words share the last milliseconds.
+    """
+    ordered: list[Word] = []
+    for word in words:
+        start = max(word.start_ms, floor_ms)
+        if not ordered or start - ordered[-1].end_ms >= PAUSE_MS:
+            start = max(start, word.end_ms - MAX_FIRST_WORD_MS)
+        end = max(word.end_ms, start + MIN_WORD_MS)
+        ordered.append(replace(word, start_ms=start, end_ms=end))
+        floor_ms = end
+    limit = end_ms
+    for index in range(len(ordered) - 1, -1, -1):
+        word = ordered[index]
+        if word.end_ms <= limit:
+            break
+        start = max(0, min(word.start_ms, limit - MIN_WORD_MS))
+        ordered[index] = replace(word, start_ms=start, end_ms=limit)
+        limit = start
+    return [word for word in ordered if word.end_ms > word.start_ms]
+
+
+def _cut(words: list[Word]) -> Iterator[list[Word]]:
+    """Cut at pauses and ends of sentences, and long sentences at their best places."""
+    part: list[Word] = []
+    for index, word in enumerate(words):
+        part.append(word)
+        following = words[index + 1] if index + 1 < len(words) else None
+        if following is None or _ends_segment(word, following):
+            yield from _halved(part)
+            part = []
+
+
+def _ends_segment(word: Word, following: Word) -> bool:
+    if following.start_ms - word.end_ms >= PAUSE_MS:
+        return True
+    text = word.text.rstrip("\"'”’)]")
+    if not text or text[-1] not in SENTENCE_ENDS or text.lower() in ABBREVIATIONS:
+        return False
+    # "J. Smith", "3.5": a single letter or a digit before the point ends no sentence.
+    return not (text[-1] == "." and (len(text) == 2 or not following.has_space_before))
+
+
+def _halved(part: list[Word]) -> Iterator[list[Word]]:
+    """`part`, or its pieces where it is too long: at a clause, else at the longest pause."""
+    text_length = sum(len(word.text) + word.has_space_before for word in part)
+    is_long = part[-1].end_ms - part[0].start_ms > LONG_MS or text_length > LONG_TEXT
+    if not is_long or len(part) < 2:
+        yield part
+        return
+    quarter = max(1, len(part) // 4)
+    places = range(quarter, max(quarter + 1, len(part) - quarter + 1))
+
+    def worth(index: int) -> tuple[bool, int, int]:
+        before, after = part[index - 1], part[index]
+        ends_clause = before.text[-1:] in CLAUSE_ENDS
+        return ends_clause, after.start_ms - before.end_ms, -abs(index - len(part) // 2)
+
+    best = max((index for index in places if index < len(part)), key=worth)
+    yield from _halved(part[:best])
+    yield from _halved(part[best:])
