@@ -1,3 +1,150 @@
-"""How a web process speaks to engines: admission, status. No models."""
+"""How a web process speaks to engines: admission, status. No models.
+
+The engines alone admit. A process that wants a session heard asks with `request_stream` before the
+first packet, after a loss, and whenever the session may be waiting (see `protocol` for what its
+hash holds then); where the session runs already the answer is the stream that it has.
+"""
 
 from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable
+
+import redis
+from redis.asyncio import Redis
+
+from asr_engine.errors import (
+    AdmissionError,
+    EngineError,
+    NoEngineError,
+    NoFreeSlotError,
+    OverloadedError,
+    UnsupportedLanguageError,
+)
+from asr_engine.protocol import (
+    ADMISSION_TIMEOUT_S,
+    ENGINES_KEY,
+    Command,
+    EngineStatus,
+    Reply,
+    commands_key,
+    decode_reply,
+    decode_status,
+    encode,
+    engine_key,
+    reply_key,
+    session_key,
+)
+
+COMMAND_FIELD = "c"
+MAX_COMMANDS = 1000
+"""Commands kept for an engine; older ones are stale long before."""
+
+_REFUSALS: dict[str, type[EngineError]] = {
+    error.code: error for error in (NoFreeSlotError, OverloadedError, UnsupportedLanguageError)
+}
+
+
+async def request_stream(
+    broker: Redis, *, session: str, language: str | None, mode_ms: int
+) -> Reply:
+    """Have `session` heard: the answer of the engine that took it (`is_admitted` is True).
+
+    `mode_ms` 0 asks for the engine's default. Asks the engine that runs the session already, then
+    those with free slots, each for up to ADMISSION_TIMEOUT_S. Raises NoFreeSlotError,
+    OverloadedError or UnsupportedLanguageError as the last engine refused, NoEngineError when none
+    runs or answers, RedisError.
+    """
+    statuses = await engine_statuses(broker)
+    owner = _text(await broker.hget(session_key(session), "owner"))
+    candidates = _candidates(statuses, owner.partition(":")[0], language)
+    refusal: EngineError | None = None
+    for status in candidates:
+        reply = await _ask(broker, status.engine, session, language, mode_ms)
+        if reply is not None and reply.is_admitted:
+            return reply
+        if reply is not None:
+            refusal = _REFUSALS.get(reply.code, AdmissionError)(reply.reason)
+    if refusal is not None:
+        raise refusal
+    raise _why_nobody(statuses, candidates, language)
+
+
+async def set_stream_mode(broker: Redis, *, session: str, mode_ms: int) -> None:
+    """Change the latency mode of a session that runs; harmless for another."""
+    owner = _text(await broker.hget(session_key(session), "owner"))
+    if owner:
+        command = Command("set_mode", session, mode_ms=mode_ms, sent_at_s=time.time())
+        await _send(broker, owner.partition(":")[0], command)
+
+
+async def engine_statuses(broker: Redis) -> list[EngineStatus]:
+    """What each running engine said last, by name. Forgets engines that no longer beat."""
+    names = sorted(_text(name) for name in await broker.smembers(ENGINES_KEY))
+    if not names:
+        return []
+    beats = await broker.mget([engine_key(name) for name in names])
+    silent = [name for name, beat in zip(names, beats, strict=True) if beat is None]
+    if silent:
+        await broker.srem(ENGINES_KEY, *silent)
+    return [decode_status(beat) for beat in beats if beat is not None]
+
+
+def engine_statuses_sync(broker: redis.Redis) -> list[EngineStatus]:
+    """`engine_statuses` for code without an event loop; forgets nothing."""
+    members: Iterable[bytes | str] = broker.smembers(ENGINES_KEY)
+    names = sorted(_text(name) for name in members)
+    if not names:
+        return []
+    beats: list[bytes | None] = broker.mget([engine_key(name) for name in names])  # type: ignore[assignment]
+    return [decode_status(beat) for beat in beats if beat is not None]
+
+
+def _candidates(
+    statuses: list[EngineStatus], owner: str, language: str | None
+) -> list[EngineStatus]:
+    """The owner first, then who has most free slots."""
+    able = [
+        status
+        for status in statuses
+        if status.engine == owner
+        or (not status.is_draining and status.free_slots > 0 and _knows(status, language))
+    ]
+    return sorted(able, key=lambda status: (status.engine != owner, -status.free_slots))
+
+
+def _knows(status: EngineStatus, language: str | None) -> bool:
+    return not language or not status.languages or language in status.languages
+
+
+def _why_nobody(
+    statuses: list[EngineStatus], asked: list[EngineStatus], language: str | None
+) -> EngineError:
+    running = [status for status in statuses if not status.is_draining]
+    if asked or not running:
+        return NoEngineError()
+    if not any(_knows(status, language) for status in running):
+        return UnsupportedLanguageError()
+    return NoFreeSlotError()
+
+
+async def _ask(
+    broker: Redis, engine: str, session: str, language: str | None, mode_ms: int
+) -> Reply | None:
+    request = secrets.token_hex(16)
+    command = Command("open", session, request, language, mode_ms, sent_at_s=time.time())
+    await _send(broker, engine, command)
+    answer = await broker.blpop([reply_key(request)], timeout=ADMISSION_TIMEOUT_S)
+    return None if answer is None else decode_reply(answer[1])
+
+
+async def _send(broker: Redis, engine: str, command: Command) -> None:
+    key = commands_key(engine)
+    await broker.xadd(key, {COMMAND_FIELD: encode(command)}, maxlen=MAX_COMMANDS)
+
+
+def _text(value: bytes | str | None) -> str:
+    if value is None:
+        return ""
+    return value.decode() if isinstance(value, bytes) else value

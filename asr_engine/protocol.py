@@ -21,6 +21,19 @@ Audio server (no persistence, `noeviction`)
 
 The entry ids of an audio stream are the server's wall clock at arrival: they pair samples with the
 time of day.
+
+The session hash says who may write and where a successor begins. `owner` is `name:incarnation` of
+the engine that runs the session, or empty when none does; `epoch` rises with every claim, and only
+the engine that holds the present one may publish. Everything before `resume_sample` is final, as
+utterances below `next_utterance`, or is silence: the audio stream may be trimmed up to there.
+
+While a session waits (event `waiting`) it is not in `live:sessions` and `owner` is empty;
+`next_utterance` and `resume_sample` stay, so that the next claim goes on where the last one ended
+and hears what lies between as a gap. A consumer calls `client.request_stream` again before it
+forwards audio to a session that waits; for a session that runs it is answered at once, so a
+consumer that is not sure may simply ask. A session that ended (event `ended`) is not in
+`live:sessions`; its hash and its audio stream are the recorder's to delete. A session in
+`live:sessions` whose owner is empty or dead is taken over by any engine with a free slot.
 """
 
 from __future__ import annotations
@@ -300,6 +313,17 @@ PUBLISH_FINAL_LUA: Final = """
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[2], '*', 'e', ARGV[4]) end
 redis.call('HSET', KEYS[1], 'next_utterance', ARGV[2], 'resume_sample', ARGV[3])
+return 1
+"""
+
+RELEASE_LUA: Final = """
+-- KEYS: session hash, events stream, sessions set. ARGV: epoch, session, payload, '1' to hand over.
+-- Says the last word of an owner (`waiting` or `ended`; empty for a hand-over) and leaves the
+-- session, which stays in the set only for a successor. 0 when the epoch is another's.
+if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
+if ARGV[3] ~= '' then redis.call('XADD', KEYS[2], '*', 'e', ARGV[3]) end
+redis.call('HSET', KEYS[1], 'owner', '')
+if ARGV[4] ~= '1' then redis.call('SREM', KEYS[3], ARGV[2]) end
 return 1
 """
 
