@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_out
+from django.db.models.signals import post_save
 
 
 class TranscriptionConfig(AppConfig):
@@ -11,3 +15,21 @@ class TranscriptionConfig(AppConfig):
 
     def ready(self) -> None:
         from transcription import checks  # noqa: F401  # registers the system checks
+        from transcription.broadcast import rights_changed_on_commit
+        from webapp.accounts.models import User
+
+        def tell_sockets(user: User | None, **_: Any) -> None:
+            if user is not None:
+                rights_changed_on_commit(user.pk)
+
+        def tell_sockets_of_saved(
+            instance: User, created: bool, update_fields: Any, **_: Any
+        ) -> None:
+            # Each log-in saves `last_login`, which takes no right away.
+            if not created and (update_fields is None or set(update_fields) - {"last_login"}):
+                rights_changed_on_commit(instance.pk)
+
+        user_logged_out.connect(tell_sockets, weak=False, dispatch_uid="tell_sockets")
+        post_save.connect(
+            tell_sockets_of_saved, sender=User, weak=False, dispatch_uid="tell_sockets_of_saved"
+        )
