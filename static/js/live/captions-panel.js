@@ -1,0 +1,94 @@
+/**
+ * Captions on a page: socket, store, view, clock and the words for how things stand.
+ *
+ * Both the captions page and the capture page show one; the speaker sees what readers see.
+ * Events: `state` {state, recording}, where `recording` is the address of the recording or null.
+ */
+
+import { CaptionStore } from "./caption-store.js";
+import { CaptionsSocket } from "./captions-socket.js";
+import { CaptionsView } from "./captions-view.js";
+import { socketAddress } from "./addresses.js";
+
+const RETRY_STATUS_MS = 5000;
+
+export class CaptionsPanel extends EventTarget {
+  /** `root` holds the view's elements; `data` has captionsSocket, status (addresses), language. */
+  constructor(root, preferences, data) {
+    super();
+    this.statusAddress = data.status;
+    this.preferences = preferences;
+    this.status = { state: "created", clock: [], recording: null };
+    this.store = new CaptionStore();
+    this.socket = new CaptionsSocket(socketAddress(data.captionsSocket), this.store);
+    this.view = new CaptionsView(root, this.store, { language: data.language });
+    this.connection = { phase: "connecting", reason: "" };
+    this.socket.addEventListener("change", ({ detail }) => this.#changed(detail));
+    this.socket.addEventListener("connection", ({ detail }) => {
+      this.connection = detail;
+      this.dispatchEvent(new Event("update"));
+    });
+    this.socket.addEventListener("state", ({ detail }) => this.#stateChanged(detail));
+    this.socket.addEventListener("title", ({ detail }) =>
+      this.dispatchEvent(new CustomEvent("title", { detail })),
+    );
+    preferences.addEventListener("change", () => this.#preferencesChanged());
+    window.addEventListener("online", () => this.socket.connectNow());
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "visible") this.socket.connectNow();
+    });
+    this.#drawTimes();
+    this.socket.connect();
+    this.refreshStatus();
+  }
+
+  get isEmpty() {
+    return this.store.entries.length === 0 && this.store.partial === null;
+  }
+
+  copyText() {
+    return this.store.asText((entry) => this.view.timeOf(entry));
+  }
+
+  /** State, clock and recording as the server has them. */
+  async refreshStatus() {
+    clearTimeout(this.statusTimer);
+    try {
+      const answer = await fetch(this.statusAddress, { cache: "no-store" });
+      if (!answer.ok) return;
+      this.status = await answer.json();
+      this.#drawTimes();
+      this.dispatchEvent(new Event("update"));
+      const isUnfinished = this.status.state === "ending" || (this.status.state === "ended" && !this.status.recording);
+      if (isUnfinished) this.#refreshLater();
+    } catch {
+      this.#refreshLater();
+    }
+  }
+
+  #refreshLater() {
+    this.statusTimer = setTimeout(() => this.refreshStatus(), RETRY_STATUS_MS);
+  }
+
+  #changed(change) {
+    this.view.draw(change);
+    const isFirstOfClock = this.status.clock.length === 0 || change.entry?.kind === "paused";
+    if (change.kind === "insert" && isFirstOfClock) this.refreshStatus();
+    this.dispatchEvent(new Event("update"));
+  }
+
+  #stateChanged({ state }) {
+    this.status = { ...this.status, state };
+    this.dispatchEvent(new Event("update"));
+    this.refreshStatus();
+  }
+
+  #preferencesChanged() {
+    this.#drawTimes();
+    if (this.view.isFollowing) this.view.backToLive();
+  }
+
+  #drawTimes() {
+    this.view.setTimes(this.status.clock, this.preferences.values.times);
+  }
+}

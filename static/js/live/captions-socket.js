@@ -1,0 +1,150 @@
+/**
+ * The captions socket of a page, and what came over it: reconnects, fills holes, never repeats.
+ *
+ * Events: `change` {the store's change}; `state` {state, recording}; `connection` {phase, reason}
+ * with phase connecting, open, lost or refused; `title` {title}; `lag` {behindMs}.
+ */
+
+import { Backoff } from "./backoff.js";
+import { CaptionStore } from "./caption-store.js";
+
+const REFETCH_EVERY_MS = 1000;
+/** The server says `head` every five seconds: silence for longer is a dead connection. */
+const DEAD_AFTER_MS = 20_000;
+
+const Code = { LOG_IN: 4401, NOT_FOUND: 4404 };
+
+export class CaptionsSocket extends EventTarget {
+  constructor(address, store = new CaptionStore()) {
+    super();
+    this.address = address;
+    this.store = store;
+    this.backoff = new Backoff();
+    this.isEnded = false;
+    this.problem = "";
+  }
+
+  connect() {
+    clearTimeout(this.timer);
+    const socket = new WebSocket(`${this.address}?after_seq=${this.store.knownSeq}`);
+    this.socket = socket;
+    this.#startFetching();
+    this.#heard();
+    socket.onmessage = ({ data }) => {
+      if (socket !== this.socket) return;
+      this.#heard();
+      this.#hear(JSON.parse(data));
+    };
+    socket.onclose = ({ code }) => {
+      if (socket === this.socket) this.#lost(code);
+    };
+  }
+
+  /** Do not wait for the next attempt. */
+  connectNow() {
+    if (this.socket === null && !this.isEnded) {
+      this.backoff.reset();
+      this.connect();
+    }
+  }
+
+  #tell(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+
+  #heard() {
+    clearTimeout(this.deadTimer);
+    this.deadTimer = setTimeout(() => {
+      this.socket?.close();
+      this.#lost(1006);
+    }, DEAD_AFTER_MS);
+  }
+
+  #hear(event) {
+    switch (event.type) {
+      case "ready":
+        this.backoff.reset();
+        this.#tell("title", { title: event.title });
+        this.#tell("connection", { phase: "open", reason: "" });
+        this.#setState(event.state, event.recording);
+        break;
+      case "history":
+        this.hasReadHistory = true;
+        for (const change of event.events) this.#apply(change);
+        break;
+      case "head":
+        this.store.head(event.seq);
+        this.#settle(event.seq);
+        break;
+      case "state":
+        this.#setState(event.state, event.recording);
+        break;
+      case "closed":
+        this.#apply(event);
+        this.#setState("ended", event.recording);
+        break;
+      case "lag":
+        this.#tell("lag", { behindMs: event.behind_ms });
+        break;
+      case "error":
+        this.problem = event.reason ?? "";
+        break;
+      default:
+        this.#apply(event);
+    }
+    this.#refetchMissing();
+  }
+
+  #apply(event) {
+    const change = this.store.apply(event);
+    if (change !== null) this.#tell("change", change);
+  }
+
+  #startFetching() {
+    this.isFetching = true;
+    this.hasReadHistory = false;
+    this.emptyHeads = 0;
+    this.fetchedMs = performance.now();
+  }
+
+  /**
+   * A `head` ends the history that was asked for. One that follows no history at all may be the
+   * regular one, on its way before the answer: only a second one is believed.
+   */
+  #settle(seq) {
+    if (!this.isFetching) return;
+    this.emptyHeads += 1;
+    if (!this.hasReadHistory && this.emptyHeads < 2) return;
+    this.isFetching = false;
+    this.store.settle(seq);
+  }
+
+  #refetchMissing() {
+    const isSoon = performance.now() - this.fetchedMs < REFETCH_EVERY_MS;
+    if (!this.store.isMissingChanges || this.isFetching || isSoon || this.socket === null) return;
+    this.#startFetching();
+    this.socket.send(JSON.stringify({ type: "refetch", after_seq: this.store.knownSeq }));
+  }
+
+  #setState(state, recording) {
+    this.isEnded = state === "ended" && Boolean(recording);
+    this.#tell("state", { state, recording: recording ?? null });
+  }
+
+  #lost(code) {
+    this.socket = null;
+    clearTimeout(this.deadTimer);
+    if (code === Code.NOT_FOUND || code === Code.LOG_IN) {
+      this.#tell("connection", {
+        phase: "refused",
+        needsLogin: code === Code.LOG_IN,
+        reason: this.problem || "These captions are not open to you.",
+      });
+      return;
+    }
+    if (this.isEnded) return;
+    this.#tell("connection", { phase: "lost", reason: this.problem });
+    this.problem = "";
+    this.timer = setTimeout(() => this.connect(), this.backoff.next());
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Draws a caption store: finals and marks in a column, the open partial below, nothing jumps.
+ *
+ * The partial stands exactly where its final will: when it closes, the same words stay in place.
+ * While a reader follows, the column moves up by whole lines and never down. A reader who scrolled
+ * up is left alone, and told how many lines are new.
+ */
+
+import { formatLength, formatElapsed, formatTimeOfDay, wallTimeOf } from "./times.js";
+
+/** Where the newest line stands at the lowest, as a share of the column's height. */
+const LIVE_LINE = 0.8;
+const NEAR_PX = 24;
+const INTENT_MS = 400;
+const SCROLL_KEYS = new Set(["PageUp", "PageDown", "ArrowUp", "ArrowDown", "Home", "End", " "]);
+
+/** The language of a text by its script, so that Chinese and Japanese get their own letter forms. */
+export function languageOf(text, fallback) {
+  if (/[\u3040-\u30ff]/.test(text)) return "ja";
+  if (/[\uac00-\ud7af]/.test(text)) return "ko";
+  if (/[\u4e00-\u9fff]/.test(text)) return /^(zh|yue|ja)/.test(fallback) ? fallback : "zh";
+  return fallback;
+}
+
+export class CaptionsView {
+  /**
+   * `root` holds `.captions-scroll` with `.captions-list` and `.captions-partial`, and
+   * `.captions-back`. `store` is the CaptionStore that is drawn.
+   */
+  constructor(root, store, { language = "" } = {}) {
+    this.store = store;
+    this.language = language;
+    this.scroll = root.querySelector(".captions-scroll");
+    this.list = root.querySelector(".captions-list");
+    this.partial = root.querySelector(".captions-partial");
+    this.back = root.querySelector(".captions-back");
+    this.pairs = [];
+    this.timesShown = "clock";
+    this.isFollowing = true;
+    this.newLines = 0;
+    this.intentUntilMs = 0;
+    this.#watch();
+  }
+
+  draw(change) {
+    if (change.kind === "insert") this.#insert(change);
+    else if (change.kind === "replace") this.#replace(change);
+    this.#drawPartial();
+    this.#follow();
+  }
+
+  /** `pairs` of [position ms, wall ms]; `shown` is "clock", "elapsed" or "none". */
+  setTimes(pairs, shown) {
+    this.pairs = pairs;
+    this.timesShown = shown;
+    this.store.entries.forEach((entry, i) => this.#drawTime(this.list.children[i], entry));
+    this.#drawPartial();
+  }
+
+  /** The words in the margin of an entry. */
+  timeOf({ startMs }) {
+    if (this.timesShown === "none") return "";
+    const wallMs = this.timesShown === "clock" ? wallTimeOf(startMs, this.pairs) : null;
+    return wallMs === null ? formatElapsed(startMs) : formatTimeOfDay(wallMs);
+  }
+
+  backToLive() {
+    this.isFollowing = true;
+    this.scroll.scrollTop = this.#liveTop();
+    this.#drawBack();
+  }
+
+  #insert({ entry, index }) {
+    const item = entry.kind === "final" ? this.#makeFinal(entry) : this.#makeMark(entry);
+    this.list.insertBefore(item, this.list.children[index] ?? null);
+    if (!this.isFollowing && entry.kind === "final") {
+      this.newLines += 1;
+      this.#drawBack();
+    }
+  }
+
+  #replace({ entry, index }) {
+    const item = this.list.children[index];
+    const text = item.querySelector(".caption-text");
+    if (text === null || text.textContent === entry.text) return;
+    text.textContent = entry.text;
+    text.classList.remove("is-refined");
+    void text.offsetWidth; // starts the fade again
+    text.classList.add("is-refined");
+  }
+
+  #makeFinal(entry) {
+    const item = document.createElement("li");
+    item.className = "caption";
+    item.append(this.#makeTime(), this.#makeText(entry.text, entry.language));
+    this.#drawTime(item, entry);
+    return item;
+  }
+
+  #makeMark(entry) {
+    const item = document.createElement("li");
+    item.className = `caption caption-mark caption-${entry.kind}`;
+    const words = document.createElement("p");
+    words.className = "caption-words";
+    words.textContent =
+      entry.kind === "gap"
+        ? `${formatLength(entry.endMs - entry.startMs)} of sound did not arrive`
+        : "Paused";
+    item.append(this.#makeTime(), words);
+    this.#drawTime(item, entry);
+    return item;
+  }
+
+  #makeTime() {
+    const time = document.createElement("span");
+    time.className = "caption-time";
+    return time;
+  }
+
+  #makeText(text, language) {
+    const words = document.createElement("p");
+    words.className = "caption-text";
+    words.lang = languageOf(text, language || this.language);
+    words.textContent = text;
+    return words;
+  }
+
+  #drawTime(item, entry) {
+    const time = item.querySelector(".caption-time");
+    const words = this.timeOf(entry);
+    if (time.textContent !== words) time.textContent = words;
+    time.title = this.timesShown === "clock" ? formatElapsed(entry.startMs) : "";
+  }
+
+  #drawPartial() {
+    const partial = this.store.partial;
+    const text = this.partial.querySelector(".caption-text");
+    const words = partial?.text ?? "";
+    this.partial.classList.toggle("is-empty", words === "");
+    if (text.textContent !== words) {
+      text.textContent = words;
+      text.lang = languageOf(words, this.language);
+    }
+    const time = this.partial.querySelector(".caption-time");
+    const shown = partial === null ? "" : this.timeOf(partial);
+    if (time.textContent !== shown) time.textContent = shown;
+  }
+
+  #watch() {
+    const intend = () => (this.intentUntilMs = performance.now() + INTENT_MS);
+    for (const name of ["wheel", "touchmove", "pointerdown"]) {
+      this.scroll.addEventListener(name, intend, { passive: true });
+    }
+    this.scroll.addEventListener("keydown", (event) => {
+      if (SCROLL_KEYS.has(event.key)) intend();
+    });
+    this.scroll.addEventListener("scroll", () => this.#scrolled(intend), { passive: true });
+    this.back.addEventListener("click", () => this.backToLive());
+    // Letters that load late, another size of text, a turned telephone.
+    const sizes = new ResizeObserver(() => this.#follow());
+    sizes.observe(this.list);
+    sizes.observe(this.scroll);
+  }
+
+  /** Only a person's own scrolling ends following: the browser also moves, as heights settle. */
+  #scrolled(intend) {
+    const isNear = this.scroll.scrollTop >= this.#liveTop() - NEAR_PX;
+    if (performance.now() < this.intentUntilMs) {
+      intend(); // a flick goes on by itself
+      this.isFollowing = isNear;
+    } else if (isNear) {
+      this.isFollowing = true;
+    }
+    this.#drawBack();
+  }
+
+  #liveTop() {
+    const bottom = this.partial.offsetTop + this.partial.offsetHeight;
+    return Math.max(0, Math.round(bottom - this.scroll.clientHeight * LIVE_LINE));
+  }
+
+  #follow() {
+    if (!this.isFollowing) return;
+    const top = this.#liveTop();
+    if (top > this.scroll.scrollTop) this.scroll.scrollTop = top;
+  }
+
+  #drawBack() {
+    if (this.isFollowing) this.newLines = 0;
+    this.back.hidden = this.isFollowing;
+    this.back.querySelector(".captions-back-count").textContent =
+      this.newLines === 0 ? "" : this.newLines === 1 ? "1 new line" : `${this.newLines} new lines`;
+  }
+}

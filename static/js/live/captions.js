@@ -1,0 +1,127 @@
+/** The captions page: a reader's view of one live session. */
+
+import { CaptionsPanel } from "./captions-panel.js";
+import { Preferences } from "./preferences.js";
+import { formatElapsed } from "./times.js";
+
+const STATES = {
+  created: "Not started yet",
+  live: "Live",
+  paused: "Paused",
+  waiting: "Speaker away",
+  ending: "Finishing",
+  ended: "Ended",
+};
+
+const NOTICES = {
+  paused: "The speaker has paused. Captions go on when they continue.",
+  waiting: "The speaker's connection is lost. Captions go on when they return.",
+};
+
+const root = document.getElementById("live");
+const preferences = new Preferences(root);
+const panel = new CaptionsPanel(root, preferences, root.dataset);
+
+const stateBadge = root.querySelector(".live-state");
+const stateWords = root.querySelector(".live-state-words");
+const elapsed = root.querySelector(".live-elapsed");
+const notice = root.querySelector(".captions-notice");
+const empty = root.querySelector(".captions-empty");
+const ended = root.querySelector(".captions-ended");
+const title = root.querySelector(".live-title");
+
+function show(element, words) {
+  if (element.textContent !== words) element.textContent = words;
+  element.hidden = words === "";
+}
+
+function noticeWords() {
+  const { phase, reason, needsLogin } = panel.connection;
+  if (needsLogin) return "Your log-in has ended. Load the page again to log in.";
+  if (phase === "refused") return reason;
+  if (phase === "lost") return reason || "Reconnecting. What you miss is filled in.";
+  return NOTICES[panel.status.state] ?? "";
+}
+
+function emptyWords() {
+  const { state } = panel.status;
+  if (state === "created") return "The speaker has not started yet. Captions appear here by themselves.";
+  if (state === "ending" || state === "ended") return "Nothing was said in this session.";
+  return "Captions appear here as soon as somebody speaks.";
+}
+
+function draw() {
+  const { state, recording } = panel.status;
+  const isLost = panel.connection.phase === "lost";
+  stateBadge.dataset.state = isLost ? "lost" : state;
+  show(stateWords, isLost ? "Reconnecting" : (STATES[state] ?? ""));
+  show(notice, noticeWords());
+  empty.hidden = !panel.isEmpty;
+  show(empty.querySelector("p"), emptyWords());
+  ended.hidden = state !== "ended" && state !== "ending";
+  const link = ended.querySelector("a");
+  link.hidden = !recording;
+  if (recording) link.href = recording;
+  drawElapsed();
+}
+
+function drawElapsed() {
+  const last = panel.status.clock.at(-1);
+  const isRunning = panel.status.state === "live" && panel.connection.phase === "open" && last;
+  show(elapsed, isRunning ? formatElapsed(last[0] + Date.now() - last[1]) : "");
+}
+
+async function copy(button) {
+  const words = button.querySelector(".button-words");
+  const before = words.textContent;
+  try {
+    await navigator.clipboard.writeText(panel.copyText());
+    words.textContent = "Copied";
+  } catch {
+    words.textContent = "Not allowed";
+  }
+  setTimeout(() => (words.textContent = before), 2000);
+}
+
+function toggleFullScreen() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else document.documentElement.requestFullscreen?.();
+}
+
+const ACTS = {
+  copy: (button) => copy(button),
+  fullscreen: toggleFullScreen,
+};
+
+root.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-act]");
+  if (button !== null) ACTS[button.dataset.act](button);
+});
+
+const KEYS = {
+  c: () => copy(root.querySelector('[data-act="copy"]')),
+  f: toggleFullScreen,
+  "+": () => preferences.resize(1),
+  "=": () => preferences.resize(1),
+  "-": () => preferences.resize(-1),
+  l: () => panel.view.backToLive(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.matches?.("input, select, textarea") || document.querySelector("dialog[open]");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  KEYS[event.key]?.();
+});
+
+document.addEventListener("fullscreenchange", () => {
+  const isFull = document.fullscreenElement !== null;
+  root.querySelector('[data-act="fullscreen"]').setAttribute("aria-pressed", String(isFull));
+});
+
+panel.addEventListener("update", draw);
+panel.addEventListener("title", ({ detail }) => {
+  title.textContent = detail.title;
+  document.title = `${detail.title} · Captions`;
+});
+setInterval(drawElapsed, 1000);
+draw();

@@ -1,0 +1,111 @@
+/** How a capture stands, in words: the large state, the strip of the connection, what is wrong. */
+
+import { RATE } from "./clock.js";
+import { formatElapsed, formatLength } from "./times.js";
+
+const CAUGHT_UP_MS = 6000;
+/** A connection that stands at once needs no words. */
+const SLOW_START_MS = 2500;
+const WORTH_SAYING_BEHIND_MS = 4000;
+
+const STATES = {
+  connecting: "Starting",
+  live: "Live",
+  catching_up: "Live",
+  reconnecting: "Reconnecting",
+  stopping: "Finishing",
+};
+
+export class CaptureWords {
+  /** `root` is the part of the page that is shown during a capture. */
+  constructor(root) {
+    this.state = root.querySelector(".capture-state");
+    this.stateWords = root.querySelector(".capture-state-words");
+    this.elapsed = root.querySelector(".capture-elapsed");
+    this.link = root.querySelector(".capture-link");
+    this.trouble = root.querySelector(".capture-trouble");
+    this.pause = root.querySelector("#pause");
+    this.stop = root.querySelector("#stop");
+    this.startedMs = performance.now();
+    this.hadTrouble = false;
+    this.caughtUpUntilMs = 0;
+  }
+
+  show(status) {
+    const isPaused = status.isPaused && status.phase === "live";
+    this.state.dataset.state = isPaused ? "paused" : status.phase;
+    say(this.stateWords, isPaused ? "Paused" : STATES[status.phase]);
+    say(this.elapsed, formatElapsed((status.sample * 1000) / RATE));
+    this.#showPause(status);
+    this.#showLink(status);
+  }
+
+  /** What is wrong with the microphone; `canWake` offers the button that a touch must press. */
+  showTrouble(sentence, canWake) {
+    this.trouble.hidden = sentence === "";
+    say(this.trouble.querySelector("p"), sentence);
+    this.trouble.querySelector("button").hidden = !canWake;
+  }
+
+  #showPause({ isPaused, phase }) {
+    this.pause.setAttribute("aria-pressed", String(isPaused));
+    say(this.pause.querySelector(".button-words"), isPaused ? "Continue" : "Pause");
+    this.pause.disabled = phase === "stopping";
+    this.stop.disabled = phase === "stopping";
+  }
+
+  #showLink(status) {
+    const [sentence, tone] = this.#linkSentence(status);
+    this.link.hidden = sentence === "";
+    this.link.classList.toggle("strip-warning", tone === "warning");
+    say(this.link.querySelector("p"), sentence);
+  }
+
+  #linkSentence(status) {
+    const now = performance.now();
+    const kept = formatLength(status.keptMs);
+    switch (status.phase) {
+      case "connecting":
+        if (now - this.startedMs < SLOW_START_MS) return ["", ""];
+        return [`Connecting. What you say is kept: ${kept} so far.`, "warning"];
+      case "reconnecting":
+        this.hadTrouble = true;
+        if (status.needsLogin) {
+          return [`Your log-in has ended. Log in again in another tab; nothing is lost: ${kept} kept here.`, "warning"];
+        }
+        return [joined(`Reconnecting. Nothing is lost: ${kept} kept here.`, status.reason), "warning"];
+      case "catching_up":
+        this.hadTrouble = true;
+        return [`Connected again. Sending what was kept here: ${formatLength(status.unsentMs)} to go.`, "warning"];
+      case "stopping":
+        if (status.keptMs < 3000) return ["Sending the last words.", ""];
+        return [`Leave this page open: ${kept} are still to be saved.`, "warning"];
+      default:
+        return this.#liveSentence(status, now);
+    }
+  }
+
+  #liveSentence(status, now) {
+    if (this.hadTrouble) {
+      this.hadTrouble = false;
+      this.caughtUpUntilMs = now + CAUGHT_UP_MS;
+    }
+    if (now < this.caughtUpUntilMs) {
+      if (status.droppedMs === 0) return ["Caught up. Nothing was lost.", ""];
+      return [`Caught up. ${formatLength(status.droppedMs)} were too much to keep and are missing.`, "warning"];
+    }
+    if (status.behindMs > WORTH_SAYING_BEHIND_MS) {
+      return [`Captions are ${formatLength(status.behindMs)} behind the voice. They catch up by themselves.`, ""];
+    }
+    return ["", ""];
+  }
+}
+
+function joined(...sentences) {
+  return sentences.filter(Boolean).join(" ");
+}
+
+/** Only what changed is written, so that a screen reader repeats nothing. */
+function say(element, words) {
+  if (element.textContent !== words) element.textContent = words;
+}

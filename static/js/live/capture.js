@@ -1,0 +1,345 @@
+/**
+ * The capture page: before (device, level, choices), during (state, captions, share), after.
+ *
+ * Opens the microphone and shows how things stand; audio, socket and what is kept belong to the
+ * Worker, since a hidden tab throttles this page.
+ */
+
+import { socketAddress } from "./addresses.js";
+import { CaptionsPanel } from "./captions-panel.js";
+import { CaptureWords } from "./capture-words.js";
+import { Journal } from "./journal.js";
+import { Meter } from "./meter.js";
+import { Microphone, microphoneObstacle, refusalSentence } from "./microphone.js";
+import { Preferences } from "./preferences.js";
+import { formatElapsed } from "./times.js";
+import { KeptAwake } from "./wake-lock.js";
+
+const DEVICE_KEY = "microphone";
+const RECORDING_EVERY_MS = 2000;
+/** The audio thread says when its last block is out; if it is dead, the Worker is told without it. */
+const END_TIMEOUT_MS = 500;
+
+const root = document.getElementById("live");
+const find = (selector) => root.querySelector(selector);
+const before = find(".capture-before");
+const during = find(".capture-during");
+const after = find(".capture-after");
+const form = find("#capture-form");
+
+const microphone = new Microphone(root.dataset.worklet);
+const meters = [...root.querySelectorAll(".meter")].map((element) => new Meter(element));
+const preferences = new Preferences(root);
+const awake = new KeptAwake();
+const words = new CaptureWords(during);
+
+let live = JSON.parse(document.getElementById("live-session")?.textContent ?? "null");
+let worker = null;
+let panel = null;
+let status = null;
+
+// Views --------------------------------------------------------------------------------------------
+
+function showView(name) {
+  root.dataset.view = name;
+  before.hidden = name !== "before";
+  during.hidden = name !== "during";
+  after.hidden = name !== "after";
+  document.body.classList.toggle("is-capturing", name === "during");
+}
+
+function showObstacle(sentence, act = null) {
+  const strip = find(".capture-obstacle");
+  strip.hidden = sentence === "";
+  strip.querySelector("p").textContent = sentence;
+  strip.querySelector("button")?.remove();
+  if (act !== null) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "button";
+    button.textContent = act.words;
+    button.addEventListener("click", act.run);
+    strip.append(button);
+  }
+  if (sentence !== "") strip.scrollIntoView({ block: "nearest" });
+}
+
+function isCapturing() {
+  return worker !== null;
+}
+
+// The microphone -----------------------------------------------------------------------------------
+
+async function fillDevices() {
+  const devices = await microphone.devices();
+  const chosen = microphone.deviceId || localStorage.getItem(DEVICE_KEY) || "";
+  for (const select of [find("#device"), find("#device-now")]) {
+    const options = devices.map(({ id, name }) => new Option(name, id, false, id === chosen));
+    select.replaceChildren(...(options.length > 0 ? options : [new Option("The browser's choice", "")]));
+  }
+}
+
+/** Opens the device; returns "" or the sentence that says why not. */
+async function openMicrophone(deviceId) {
+  try {
+    await microphone.open(deviceId);
+  } catch (error) {
+    if (error.name === "OverconstrainedError" && deviceId) return openMicrophone("");
+    return refusalSentence(error);
+  }
+  if (deviceId) localStorage.setItem(DEVICE_KEY, deviceId);
+  await fillDevices();
+  if (isCapturing()) connectAudio();
+  return "";
+}
+
+/** A new road for audio from the audio thread to the Worker; what it holds waits for its reader. */
+function openAudioRoad() {
+  const { port1, port2 } = new MessageChannel();
+  microphone.sendTo(port1);
+  return port2;
+}
+
+function connectAudio() {
+  const audioPort = openAudioRoad();
+  worker.postMessage({ type: "audio", audioPort }, [audioPort]);
+}
+
+async function tryMicrophone() {
+  const sentence = await openMicrophone(localStorage.getItem(DEVICE_KEY) ?? "");
+  find("#test-microphone").hidden = sentence === "";
+  showObstacle(sentence);
+}
+
+async function isMicrophoneAllowed() {
+  try {
+    return (await navigator.permissions.query({ name: "microphone" })).state === "granted";
+  } catch {
+    return false; // a browser that does not tell: ask on a click
+  }
+}
+
+microphone.addEventListener("level", ({ detail }) => meters.forEach((meter) => meter.show(detail)));
+microphone.addEventListener("trouble", ({ detail: { sentence } }) => {
+  if (isCapturing()) words.showTrouble(sentence, microphone.isHeldBack);
+  else showObstacle(sentence);
+});
+
+navigator.mediaDevices?.addEventListener("devicechange", async () => {
+  if (microphone.isUnplugged) await openMicrophone("");
+  else if (microphone.isOpen) await fillDevices();
+});
+
+// Starting -----------------------------------------------------------------------------------------
+
+async function createSession() {
+  const answer = await fetch(form.action, {
+    method: "POST",
+    headers: { Accept: "application/json" },
+    body: new FormData(form),
+  });
+  if (answer.redirected) throw new Error("Your log-in has ended. Load the page again to log in.");
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.problems?.join(" ") ?? "The server refused this session.");
+  return body;
+}
+
+async function start(isTakingOver = false) {
+  showObstacle("");
+  const sentence = microphone.isOpen ? "" : await openMicrophone(find("#device").value);
+  if (sentence !== "") {
+    showObstacle(sentence);
+    return;
+  }
+  await microphone.wake();
+  // From here on every word is kept, though there may be no session yet.
+  const audioPort = openAudioRoad();
+  try {
+    live ??= await createSession();
+  } catch (error) {
+    microphone.stopSending();
+    showObstacle(error instanceof TypeError ? "The server does not answer. Try again in a moment." : error.message);
+    return;
+  }
+  history.replaceState(null, "", live.capture_page);
+  startCapture(audioPort, isTakingOver);
+}
+
+function startCapture(audioPort, isTakingOver = false) {
+  worker = new Worker(root.dataset.worker, { type: "module" });
+  worker.onmessage = ({ data }) => HEARD[data.type](data);
+  worker.postMessage(
+    {
+      type: "start",
+      session: live.session,
+      address: socketAddress(live.capture_socket),
+      language: live.language,
+      modeMs: live.mode_ms,
+      isTakingOver,
+      audioPort,
+    },
+    audioPort ? [audioPort] : [],
+  );
+  showSession();
+  showView("during");
+  awake.start();
+}
+
+function showSession() {
+  root.dataset.captionsSocket = live.captions_socket;
+  root.dataset.status = live.status;
+  root.dataset.language = live.language;
+  document.title = `${live.title} · Capture`;
+  find(".capture-title").textContent = live.title;
+  const link = find(".share-address a");
+  link.href = live.share_address;
+  link.textContent = live.share_address.replace(/^https?:\/\//, "");
+  find(".share-code").src = live.code;
+  find(".share-note").textContent = live.is_loopback
+    ? "This address works on this computer only, since the page was opened under its local name."
+    : "Anybody who may read these captions opens this address, or points a telephone at the code.";
+  panel ??= new CaptionsPanel(during, preferences, root.dataset);
+  panel.addEventListener("update", drawEmpty);
+  drawEmpty();
+}
+
+function drawEmpty() {
+  const empty = during.querySelector(".captions-empty");
+  empty.hidden = !panel.isEmpty;
+  empty.querySelector("p").textContent = "Speak. Captions appear here as others see them.";
+}
+
+/** Go on with a capture that a reload or a crash interrupted. */
+async function resume(isStopped) {
+  startCapture(null);
+  if (isStopped) return;
+  const sentence = await openMicrophone(localStorage.getItem(DEVICE_KEY) ?? "");
+  const isHeldBack = sentence === "" && microphone.isHeldBack;
+  if (sentence !== "" || isHeldBack) {
+    words.showTrouble(sentence || "The browser waits for you before it listens again.", true);
+  }
+}
+
+// What the Worker says -----------------------------------------------------------------------------
+
+const HEARD = {
+  status(report) {
+    status = report;
+    words.show(report);
+  },
+  refused({ code, reason }) {
+    endCapture();
+    if (code === "session_ended" || code === "ended") {
+      showAfter("Ended", reason);
+      return;
+    }
+    showView("before");
+    const takeOver = { words: "Take over here", run: () => start(true) };
+    showObstacle(reason, code === "in_use" ? takeOver : null);
+  },
+  finishing() {
+    endCapture();
+    showAfter("Saved, finishing", "The transcript is being completed. You may leave this page.");
+  },
+  closed() {
+    endCapture();
+    showAfter("Saved", status === null ? "" : `${formatElapsed((status.sample * 1000) / 16000)} of captions.`);
+  },
+};
+
+function endCapture() {
+  worker?.terminate();
+  worker = null;
+  microphone.close();
+  awake.stop();
+}
+
+async function showAfter(title, sentence) {
+  find(".after-title").textContent = title;
+  find(".after-words").textContent = sentence;
+  showView("after");
+  after.focus();
+  for (;;) {
+    const answer = await fetch(live.status, { cache: "no-store" }).catch(() => null);
+    const { recording, state } = answer?.ok ? await answer.json() : {};
+    if (recording) {
+      find("#open-recording").href = recording;
+      find("#open-recording").hidden = false;
+      find(".after-title").textContent = title === "Saved, finishing" ? "Saved" : title;
+      return;
+    }
+    if (state === "ended") {
+      find(".after-words").textContent = "Nothing was heard, so there is no recording.";
+      return;
+    }
+    await new Promise((done) => setTimeout(done, RECORDING_EVERY_MS));
+  }
+}
+
+// Acts ---------------------------------------------------------------------------------------------
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const button = find("#start");
+  if (button.disabled) return;
+  button.disabled = true;
+  start().finally(() => (button.disabled = false));
+});
+
+find("#pause").addEventListener("click", () => {
+  worker.postMessage({ type: status?.isPaused ? "resume" : "pause" });
+});
+
+find("#stop").addEventListener("click", () => {
+  microphone.end();
+  const current = worker;
+  setTimeout(() => current.postMessage({ type: "stop" }), END_TIMEOUT_MS);
+});
+
+find("#wake").addEventListener("click", async () => {
+  if (microphone.isOpen) await microphone.wake();
+  else words.showTrouble(await openMicrophone(""), true);
+  if (!microphone.isHeldBack && microphone.isOpen) words.showTrouble("", false);
+});
+
+for (const select of [find("#device"), find("#device-now")]) {
+  select.addEventListener("change", async () => {
+    const sentence = await openMicrophone(select.value);
+    if (isCapturing()) words.showTrouble(sentence, true);
+    else showObstacle(sentence);
+  });
+}
+
+find("#test-microphone").addEventListener("click", tryMicrophone);
+
+find("#copy-address").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(live.share_address);
+    find("#copied").textContent = "The address is copied.";
+  } catch {
+    find("#copied").textContent = "The browser does not allow copying; select the address instead.";
+  }
+});
+
+window.addEventListener("beforeunload", (event) => {
+  if (isCapturing()) event.preventDefault();
+});
+
+async function begin() {
+  const obstacle = microphoneObstacle();
+  if (obstacle !== "") {
+    showObstacle(obstacle);
+    find("#start").disabled = true;
+    return;
+  }
+  const journal = live === null ? null : await Journal.open().catch(() => null);
+  const stored = (await journal?.load(live.session)) ?? null;
+  if (stored !== null) {
+    await resume(stored.state.isStopped);
+    return;
+  }
+  if (await isMicrophoneAllowed()) await tryMicrophone();
+  else find("#test-microphone").hidden = false;
+}
+
+begin();

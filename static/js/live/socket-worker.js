@@ -1,0 +1,348 @@
+/**
+ * The capture's dedicated Worker: owns the socket, the outbox and the journal.
+ *
+ * A hidden tab throttles its page, not this. Audio comes by a port straight from the audio thread;
+ * the page only starts, pauses and stops, and is told how things stand:
+ *
+ *   status   {phase, keptMs, droppedMs, sample, isPaused, reason, needsLogin, behindMs, isWaiting}
+ *   refused  {code, reason}: nothing was started, or another page has it
+ *   finishing, closed {recording}
+ */
+
+import { Backoff } from "./backoff.js";
+import { RATE } from "./clock.js";
+import { Journal } from "./journal.js";
+import { Outbox } from "./outbox.js";
+import { packPacket } from "./packets.js";
+
+const TICK_MS = 100;
+const READY_TIMEOUT_MS = 10_000;
+const CLOSED_TIMEOUT_MS = 10_000;
+const LOCK_TIMEOUT_MS = 3000;
+/** A server that takes audio and says nothing for so long is gone. */
+const DEAD_AFTER_MS = 20_000;
+/** Bytes in the browser's own queue beyond which the network is the bottleneck. */
+const FULL_SOCKET_BYTES = 128 * 1024;
+/** Audio sent and not yet confirmed; well below the backlog at which the server closes. */
+const WINDOW_SAMPLES = 60 * RATE;
+/** What was kept is sent faster than it was spoken, but not so fast that the server refuses. */
+const CATCH_UP_SPEED = 6;
+const ALLOWANCE_MS = 2000;
+
+/** The engine repeats what it has to say about lag. */
+const LAG_NEWS_MS = 5000;
+
+const Code = { NORMAL: 1000, NOT_FOUND: 4404, BAD_MESSAGE: 4400, LOG_IN: 4401, IN_USE: 4409, ENDED: 4410, LATER: 1013 };
+
+class CaptureSender {
+  constructor({ session, address, language, modeMs, isTakingOver, audioPort }) {
+    this.session = session;
+    this.address = address;
+    this.language = language;
+    this.modeMs = modeMs;
+    this.phase = "connecting";
+    this.socket = null;
+    this.backoff = new Backoff();
+    this.allowanceMs = ALLOWANCE_MS;
+    this.hasBeenReady = false;
+    this.isTakingOver = isTakingOver;
+    this.isWaiting = false;
+    this.behindMs = 0;
+    this.laggedMs = -LAG_NEWS_MS;
+    this.problem = { code: "", reason: "" };
+    this.waitingPort = audioPort;
+  }
+
+  async start() {
+    if (!(await this.#lock())) {
+      this.#refuse("in_use_here", "This session is being captured in another tab of this browser.");
+      return;
+    }
+    // Without a journal (a private window) only a reload loses audio.
+    this.journal = await Journal.open().catch(() => null);
+    const stored = await this.journal?.load(this.session).catch(() => null);
+    this.isRestored = Boolean(stored);
+    this.hasBeenReady = stored?.hasBeenReady ?? false;
+    this.captureId = stored?.captureId ?? crypto.randomUUID();
+    this.language = stored?.language ?? this.language;
+    this.modeMs = stored?.modeMs ?? this.modeMs;
+    this.outbox = new Outbox(stored ?? {});
+    this.#keep([]);
+    if (this.waitingPort) this.listen(this.waitingPort);
+    this.timer = setInterval(() => this.#tick(), TICK_MS);
+    this.tickedMs = performance.now();
+    this.#connect();
+  }
+
+  listen(port) {
+    if (this.outbox === undefined) {
+      this.waitingPort = port;
+      return;
+    }
+    port.onmessage = ({ data }) => {
+      if (data.type === "audio") this.#keep(this.outbox.accept(data.samples, data.wallMs));
+      else this.stop();
+    };
+  }
+
+  pause() {
+    this.#keep(this.outbox.pause());
+  }
+
+  resume() {
+    this.#keep(this.outbox.resume());
+  }
+
+  stop() {
+    if (this.outbox.isStopped) return;
+    this.#keep(this.outbox.stop());
+    this.phase = "stopping";
+  }
+
+  /** Do not wait for the next attempt: the network came back, or a person asked. */
+  connectNow() {
+    if (this.socket !== null || this.phase === "closed") return;
+    this.backoff.reset();
+    clearTimeout(this.reconnectTimer);
+    this.#connect();
+  }
+
+  /** The network is gone: the socket would find out only after minutes. */
+  disconnect() {
+    this.socket?.close();
+    this.#lost(1006);
+  }
+
+  #lock() {
+    return new Promise((resolve) => {
+      const signal = AbortSignal.timeout(LOCK_TIMEOUT_MS);
+      navigator.locks
+        .request(`capture ${this.session}`, { signal }, () => {
+          resolve(true);
+          return new Promise(() => {}); // held as long as this Worker lives
+        })
+        .catch(() => resolve(false));
+    });
+  }
+
+  #keep(added) {
+    this.journal?.save(
+      this.session,
+      {
+        captureId: this.captureId,
+        language: this.language,
+        modeMs: this.modeMs,
+        hasBeenReady: this.hasBeenReady,
+        state: this.outbox.state,
+      },
+      added,
+    );
+    this.#send();
+  }
+
+  #connect() {
+    const socket = new WebSocket(this.address);
+    this.socket = socket;
+    this.isReady = false;
+    this.heardMs = performance.now();
+    socket.onopen = () => socket.send(JSON.stringify(this.#hello()));
+    socket.onmessage = ({ data }) => {
+      this.heardMs = performance.now();
+      if (socket === this.socket) this.#hear(JSON.parse(data));
+    };
+    socket.onclose = ({ code }) => {
+      if (socket === this.socket) this.#lost(code);
+    };
+  }
+
+  #hello() {
+    return {
+      type: "hello",
+      version: 1,
+      capture_id: this.captureId,
+      sample_rate: RATE,
+      encoding: "pcm16",
+      language: this.language,
+      mode_ms: this.modeMs,
+      take_over: this.isTakingOver,
+    };
+  }
+
+  #hear(event) {
+    switch (event.type) {
+      case "ready":
+        this.#becomeReady(event);
+        break;
+      case "ack":
+        this.journal?.forget(this.session, this.outbox.acknowledge(event.sample));
+        break;
+      case "state":
+        this.isWaiting = event.state === "waiting";
+        break;
+      case "lag":
+        this.behindMs = event.behind_ms;
+        this.laggedMs = performance.now();
+        break;
+      case "error":
+        this.problem = { code: event.code, reason: event.reason };
+        break;
+      case "closed":
+        this.#close(event.recording ?? null);
+        break;
+    }
+  }
+
+  #becomeReady(event) {
+    this.isReady = true;
+    this.isTakingOver = false;
+    this.problem = { code: "", reason: "" };
+    this.backoff.reset();
+    if (!this.hasBeenReady) {
+      this.hasBeenReady = true;
+      this.outbox.startBehind(event.next_sample);
+      this.#keep(this.outbox.items);
+    }
+    this.outbox.ready(event.packet_ms, event.sample);
+    this.isWaiting = event.state === "waiting";
+    if (this.phase !== "stopping") {
+      this.phase = this.outbox.isStopped ? "stopping" : "live";
+    }
+    this.#send();
+  }
+
+  #lost(code) {
+    if (this.socket === null) return;
+    this.socket = null;
+    this.isReady = false;
+    clearTimeout(this.finishingTimer);
+    const { code: name, reason } = this.problem;
+    if (this.phase === "closed") return;
+    if (code === Code.NORMAL && this.outbox.isStopped) {
+      this.#close(null); // the server has everything, and finishes without us
+    } else if (code === Code.ENDED) {
+      if (this.outbox.isStopped) this.#close(null);
+      else this.#end(name || "ended", reason || "This session has ended.");
+    } else if (code === Code.IN_USE) {
+      this.#refuseUse(name || "in_use", reason || "This session is being captured from another page.");
+    } else if (code === Code.NOT_FOUND || code === Code.BAD_MESSAGE) {
+      this.#end(name || "refused", reason || "The server refused this session.");
+    } else if (code === Code.LATER && !this.hasBeenReady) {
+      this.#end(name, reason || "The server cannot take another session now.");
+    } else {
+      if (this.phase === "live") this.phase = "reconnecting";
+      this.needsLogin = code === Code.LOG_IN;
+      this.reconnectTimer = setTimeout(() => this.#connect(), this.backoff.next());
+    }
+  }
+
+  #refuse(code, reason) {
+    this.phase = "refused";
+    clearInterval(this.timer);
+    postMessage({ type: "refused", code, reason });
+  }
+
+  /** Another page has the session. What this one kept of a capture that was live stays. */
+  #refuseUse(code, reason) {
+    if (this.hasBeenReady) this.#refuse(code, reason);
+    else this.#end(code, reason);
+  }
+
+  async #end(code, reason) {
+    await this.#forgetAll();
+    this.#refuse(code, reason);
+  }
+
+  async #close(recording) {
+    this.phase = "closed";
+    await this.#forgetAll();
+    postMessage({ type: "closed", recording });
+  }
+
+  async #forgetAll() {
+    clearInterval(this.timer);
+    const journal = this.journal;
+    this.journal = null;
+    this.isReady = false;
+    await journal?.remove(this.session);
+    this.socket?.close();
+  }
+
+  #tick() {
+    const now = performance.now();
+    this.allowanceMs = Math.min(
+      ALLOWANCE_MS,
+      this.allowanceMs + (now - this.tickedMs) * CATCH_UP_SPEED,
+    );
+    this.tickedMs = now;
+    const silenceMs = now - this.heardMs;
+    if (this.socket !== null && !this.isReady && silenceMs > READY_TIMEOUT_MS) this.disconnect();
+    if (this.isReady && this.outbox.cursor > 0 && silenceMs > DEAD_AFTER_MS) this.disconnect();
+    this.#send();
+    this.#report();
+  }
+
+  #send() {
+    if (!this.isReady) return;
+    for (let item = this.outbox.peek(); item !== null; item = this.outbox.peek()) {
+      if (this.socket.bufferedAmount > FULL_SOCKET_BYTES) return;
+      if (item.kind === "audio") {
+        if (item.firstSample - this.outbox.acknowledgedSample > WINDOW_SAMPLES) return;
+        if (this.allowanceMs <= 0) return;
+        this.allowanceMs -= (item.samples.length * 1000) / RATE;
+        this.socket.send(packPacket(item.sequence, item.firstSample, item.samples));
+      } else {
+        this.socket.send(JSON.stringify({ type: item.kind, sample: item.firstSample }));
+        if (item.kind === "stop") this.#awaitClosed();
+      }
+      this.outbox.next();
+    }
+  }
+
+  #awaitClosed() {
+    clearTimeout(this.finishingTimer);
+    this.finishingTimer = setTimeout(() => postMessage({ type: "finishing" }), CLOSED_TIMEOUT_MS);
+  }
+
+  #report() {
+    const status = {
+      type: "status",
+      phase: this.phase === "live" && this.outbox.unsentMs > 1500 ? "catching_up" : this.phase,
+      keptMs: this.outbox.keptMs,
+      unsentMs: this.outbox.unsentMs,
+      droppedMs: this.outbox.droppedMs,
+      sample: this.outbox.clock.nextSample,
+      isPaused: this.outbox.clock.isPaused,
+      isRestored: this.isRestored,
+      isWaiting: this.isWaiting,
+      needsLogin: Boolean(this.needsLogin) && !this.isReady,
+      reason: this.isReady ? "" : this.problem.reason,
+      behindMs: performance.now() - this.laggedMs < LAG_NEWS_MS ? this.behindMs : 0,
+    };
+    postMessage(status);
+  }
+}
+
+let sender = null;
+
+self.onmessage = ({ data }) => {
+  switch (data.type) {
+    case "start":
+      sender = new CaptureSender(data);
+      sender.start();
+      break;
+    case "audio":
+      sender.listen(data.audioPort);
+      break;
+    case "pause":
+      sender.pause();
+      break;
+    case "resume":
+      sender.resume();
+      break;
+    case "stop":
+      sender.stop();
+      break;
+  }
+};
+self.addEventListener("offline", () => sender?.disconnect());
+self.addEventListener("online", () => sender?.connectNow());
