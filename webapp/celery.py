@@ -17,6 +17,7 @@ from typing import Any, Final
 from celery import Celery
 
 from transcription.queue import QUEUES, Task
+from webapp import beats  # noqa: F401  # its signals start the signs of life
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 

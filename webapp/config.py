@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Literal
 
@@ -69,6 +70,9 @@ class Settings(BaseSettings):
     """Level of the structured log."""
     log_format: Literal["console", "json"] = "console"
     """`console` for people, `json` for a log collector."""
+    monitor_networks: str = ""
+    """Comma-separated networks (`10.0.0.0/8`) that may read `/metrics` and the details of `/readyz`
+    without logging in."""
     max_upload_bytes: int = Field(default=8 * 1024**3, ge=1)
     """Largest recording that may be uploaded."""
     max_recording_hours: float = Field(default=12.0, gt=0)
@@ -76,15 +80,35 @@ class Settings(BaseSettings):
     session_return_minutes: int = Field(default=10, ge=1)
     """How long a live session waits for its speaker to come back before it ends."""
     email_url: str = ""
-    """SMTP URL; empty means that mail is written to the log of the chores process."""
+    """`smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; empty means that no mail is
+    sent: `manage.py invite` prints the links instead."""
+    email_from: str = "transcription@localhost"
+    """Sender of that mail."""
+    public_url: str = ""
+    """Where people reach the site (`https://captions.example.org`), for links in mail and on the
+    command line; empty means the first of allowed_hosts on our own port."""
 
     @property
     def media_dir(self) -> Path:
         return self.data_dir / "media"
 
     @property
+    def site_url(self) -> str:
+        """Address of the site, without a slash at its end."""
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        scheme = "https" if self.is_https else "http"
+        host = self.hosts[0] if self.hosts else self.host
+        return f"{scheme}://{host}:{self.port}"
+
+    @property
     def hosts(self) -> list[str]:
         return [item.strip() for item in self.allowed_hosts.split(",") if item.strip()]
+
+    @property
+    def monitoring_networks(self) -> list[IPv4Network | IPv6Network]:
+        items = self.monitor_networks.split(",")
+        return [ip_network(item.strip(), strict=False) for item in items if item.strip()]
 
     @property
     def origins(self) -> list[str]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 import django_stubs_ext
 from csp.constants import NONE, SELF
 
 from webapp.config import BASE_DIR, share_with_engine, site_settings
+from webapp.logs import configure_structlog, logging_settings
 
 django_stubs_ext.monkeypatch()  # lets generic Django classes be subscripted at run time
 
 SITE = site_settings()
 share_with_engine(SITE)
+
+configure_structlog()
+LOGGING = logging_settings(level=SITE.log_level, log_format=SITE.log_format)
 
 SECRET_KEY = SITE.secret_key.get_secret_value()
 DEBUG = SITE.debug
@@ -145,6 +150,20 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
 # allauth's defaults throttle log-in by address and by account; kept, and named here to be seen.
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "reset_password": "20/m/ip,5/m/key"}
+
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if SITE.is_https else "http"
+
+# Without a mail server nothing is sent: an administrator hands out links (`manage.py invite`).
+_MAIL = urlsplit(SITE.email_url)
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if _MAIL.hostname else 'dummy'}.EmailBackend"
+EMAIL_HOST = _MAIL.hostname or ""
+EMAIL_PORT = _MAIL.port or (465 if _MAIL.scheme == "smtps" else 587)
+EMAIL_HOST_USER = unquote(_MAIL.username or "")
+EMAIL_HOST_PASSWORD = unquote(_MAIL.password or "")
+EMAIL_USE_SSL = _MAIL.scheme == "smtps"
+EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_USER)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SITE.email_from
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -214,7 +214,7 @@ class Supervisor:
             await wait_for_server(url)
         self._keep_running(self._workers)
         await wait_for_login_page(self._settings)
-        self._output.line("server", f"ready at {address(self._settings)} (Ctrl-C stops it)")
+        self._output.line("server", f"ready at {self._settings.site_url}/ (Ctrl-C stops it)")
 
     def _keep_running(self, children: list[Child]) -> None:
         for child in children:
@@ -269,13 +269,6 @@ async def wait_for_login_page(settings: Settings) -> None:
 
 def _own_address(settings: Settings) -> str:
     return "127.0.0.1" if settings.host == "0.0.0.0" else settings.host  # noqa: S104
-
-
-def address(settings: Settings) -> str:
-    """Where a person on this machine opens the site."""
-    scheme = "https" if settings.tls_certificate else "http"
-    host = settings.hosts[0] if settings.hosts else settings.host
-    return f"{scheme}://{host}:{settings.port}/"
 
 
 def main() -> None:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from webapp.certificate import authority_certificate, certificate_page
+from webapp.health import healthz, metrics, readyz
+
 urlpatterns = [
+    path("healthz", healthz),
+    path("readyz", readyz),
+    path("metrics", metrics),
     path("admin/", admin.site.urls),
+    path("certificate/", certificate_page, name="certificate"),
+    path("certificate/authority.crt", authority_certificate, name="authority_certificate"),
     path("accounts/", include("allauth.urls")),
     path("", include("transcription.urls")),
 ]

@@ -1,0 +1,96 @@
+"""The log of the site's processes: a static event name and structured fields, one line each.
+
+`console` is for people, `json` for a collector. A log never holds what people said, how they named
+things or what they log in with: fields of those names are blanked here, whoever wrote them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+PRIVATE_FIELDS: Final = frozenset(
+    {
+        "text",
+        "words",
+        "transcript",
+        "title",
+        "display_name",
+        "email",
+        "password",
+        "token",
+        "secret",
+        "cookie",
+        "authorization",
+    }
+)
+
+
+def blank_private_fields(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Replace the values of PRIVATE_FIELDS, so that a careless call cannot leak them."""
+    for name in PRIVATE_FIELDS & event.keys():
+        event[name] = "[private]"
+    return event
+
+
+_SHARED: Final[list[Processor]] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.ExtraAdder(),
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    blank_private_fields,
+]
+
+
+def configure_structlog() -> None:
+    """Send structlog's events through the standard library, where LOGGING formats them."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def logging_settings(*, level: str, log_format: Literal["console", "json"]) -> dict[str, Any]:
+    """Django's LOGGING: everything to standard output, by one formatter."""
+    renderers: list[Processor] = (
+        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        if log_format == "json"
+        else [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=30)]
+    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "structured": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": _SHARED,
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    *renderers,
+                ],
+            }
+        },
+        "handlers": {
+            "standard_output": {
+                "class": "logging.StreamHandler",
+                "stream": "ext://sys.stdout",
+                "formatter": "structured",
+            }
+        },
+        "root": {"handlers": ["standard_output"], "level": level},
+        "loggers": {
+            # The access log has each request already; these would say it twice.
+            "daphne": {"level": "WARNING"},
+            "django.request": {"level": "ERROR"},
+            "django.channels.server": {"level": "ERROR"},
+        },
+    }
