@@ -18,7 +18,9 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+from redis.retry import Retry
 
 from asr_engine.client import engine_statuses_sync
 from asr_engine.protocol import RECORDER_LEADER_KEY
@@ -43,9 +45,12 @@ class Finding:
 
 
 def connect(url: str) -> redis.Redis:
-    """A client that gives up soon: a health check must answer."""
+    """A client that gives up soon (redis-py's default is ten patient retries): we must answer."""
     return redis.Redis.from_url(
-        url, socket_timeout=CONNECT_TIMEOUT_S, socket_connect_timeout=CONNECT_TIMEOUT_S
+        url,
+        socket_timeout=CONNECT_TIMEOUT_S,
+        socket_connect_timeout=CONNECT_TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
     )
 
 
@@ -144,5 +149,10 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def metrics(request: HttpRequest) -> HttpResponse:
     if not may_see_details(request):
         raise Http404
-    pages = generate_latest(REGISTRY) + generate_latest(SiteCollector())
+    try:
+        with connect(site_settings().broker_url) as broker:
+            engines = engine_statuses_sync(broker)
+    except RedisError:
+        engines = []
+    pages = generate_latest(REGISTRY) + generate_latest(SiteCollector(engines))
     return HttpResponse(pages, content_type=CONTENT_TYPE_LATEST)
