@@ -197,15 +197,17 @@ class StoredAudio:
     player_name: str
 
 
-def finish_live_session(*, session_id: uuid.UUID | str, audio: StoredAudio | None) -> LiveSession:
+def finish_live_session(
+    *, session_id: uuid.UUID | str, audio: StoredAudio | None
+) -> LiveSession | None:
     """An ending session becomes a recording with its live transcript and a job.
 
     The recording has the session's id, so that doing this again after a crash finds what the first
-    time left. Without audio there is no recording. Raises LiveSession.DoesNotExist.
+    time left. Without audio there is no recording. None where the session was deleted.
     """
     with transaction.atomic():
-        session = LiveSession.objects.select_related("owner").get(id=session_id)
-        if session.state != LiveState.ENDING:
+        session = LiveSession.objects.select_related("owner").filter(id=session_id).first()
+        if session is None or session.state != LiveState.ENDING:
             return session
         end_ms = audio.duration_ms if audio else 0
         record_mark(

@@ -1,0 +1,143 @@
+"""A page's side of the live sockets, and an engine played by hand through the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.test import Client
+from redis.asyncio import Redis
+
+from asr_engine import protocol
+from asr_engine.protocol import EngineEvent, EngineEventKind, Packet, ViewerEvent
+from transcription.models import LiveSession, Visibility
+from transcription.services import live_sessions
+from webapp.accounts.models import User
+from webapp.asgi import application
+from webapp.config import site_settings
+
+PASSWORD = "correct horse battery"
+
+
+def make_person(name: str) -> User:
+    return User.objects.create_user(f"{name}@example.org", PASSWORD, name=name.title())
+
+
+def make_session(owner: User, **fields: Any) -> LiveSession:
+    values: dict[str, Any] = {
+        "title": "Weekly meeting",
+        "language": "en",
+        "mode_ms": 0,
+        "visibility": Visibility.PRIVATE,
+        **fields,
+    }
+    return live_sessions.create_live_session(owner=owner, **values)
+
+
+def log_in(person: User) -> Client:
+    client = Client()
+    assert client.login(email=person.email, password=PASSWORD)
+    return client
+
+
+def hello(capture_id: str = "capture-one", **members: Any) -> dict[str, Any]:
+    return {
+        "type": "hello",
+        "version": 1,
+        "capture_id": capture_id,
+        "sample_rate": 16000,
+        "encoding": "pcm16",
+        "language": "",
+        "mode_ms": 0,
+        "take_over": False,
+        **members,
+    }
+
+
+class Page:
+    """One WebSocket to the real application."""
+
+    def __init__(self, path: str, client: Client | None, origin: str = "http://localhost") -> None:
+        headers = [(b"origin", origin.encode()), (b"host", b"localhost")]
+        if client is not None:
+            cookie = f"sessionid={client.cookies['sessionid'].value}"
+            headers.append((b"cookie", cookie.encode()))
+        self.socket = WebsocketCommunicator(application, path, headers=headers)
+        self.sequence = 0
+
+    async def connect(self) -> bool:
+        is_accepted, _ = await self.socket.connect(timeout=10)
+        return bool(is_accepted)
+
+    async def say(self, **message: Any) -> None:
+        await self.socket.send_to(text_data=json.dumps(message))
+
+    async def speak(self, first_sample: int, pcm: bytes) -> None:
+        packet = Packet(self.sequence, first_sample, pcm)
+        self.sequence += 1
+        await self.socket.send_to(bytes_data=protocol.pack_packet(packet))
+
+    async def hear(self, kind: str, where: Callable[[dict[str, Any]], bool] | None = None) -> Any:
+        """The next event of `kind`; others before it are dropped."""
+        async with asyncio.timeout(10):
+            while True:
+                message = await self.socket.receive_output(timeout=10)
+                assert message["type"] == "websocket.send", message
+                event = json.loads(message["text"])
+                if event["type"] == kind and (where is None or where(event)):
+                    return event
+
+    async def closing(self) -> tuple[int, dict[str, Any] | None]:
+        """The close code, and the last `error` before it."""
+        error = None
+        async with asyncio.timeout(10):
+            while True:
+                message = await self.socket.receive_output(timeout=10)
+                if message["type"] == "websocket.close":
+                    return message["code"], error
+                event = json.loads(message["text"])
+                if event["type"] == "error":
+                    error = event
+
+    async def leave(self) -> None:
+        await self.socket.disconnect(timeout=10)
+
+
+@asynccontextmanager
+async def servers() -> AsyncIterator[tuple[Redis, Redis]]:
+    settings = site_settings()
+    broker = Redis.from_url(settings.broker_url)
+    audio = Redis.from_url(settings.audio_url)
+    try:
+        yield broker, audio
+    finally:
+        await broker.aclose()
+        await audio.aclose()
+
+
+async def publish(event: ViewerEvent) -> None:
+    async with servers() as (broker, _):
+        channel = protocol.captions_channel(event.session)
+        await broker.publish(channel, protocol.encode(event))
+
+
+def final(session: LiveSession, utterance: int, text: str, start_ms: int = 0) -> EngineEvent:
+    return EngineEvent(
+        kind=EngineEventKind.FINAL,
+        session=str(session.id),
+        epoch=1,
+        utterance=utterance,
+        start_ms=start_ms or utterance * 1000,
+        end_ms=(start_ms or utterance * 1000) + 900,
+        text=text,
+        words=({"text": text, "start_ms": 0, "end_ms": 900},),
+        reason="silence",
+    )
+
+
+in_thread = sync_to_async
