@@ -124,9 +124,9 @@ def move_folder(old: Path, new: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder below the media directory with all that is in it; harmless where absent."""
-    if not folder.is_relative_to(settings.MEDIA_ROOT):
-        raise ValueError("only folders below the media directory are ours to remove")
+    """Remove the folder of one row with all that is in it; harmless where absent."""
+    if folder.parent.parent != Path(settings.MEDIA_ROOT):
+        raise ValueError("only folders of rows, two below the media directory, may be removed")
     shutil.rmtree(folder, ignore_errors=True)
 
 
