@@ -73,10 +73,8 @@ def test_not_ready_names_the_part_to_administrators_only(
 def test_dead_broker_is_a_finding_and_not_a_traceback(
     administrator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(url: str) -> redis.Redis:
-        return redis.Redis(port=1, socket_connect_timeout=0.2)
-
-    monkeypatch.setattr(health, "connect", refuse)
+    dead = site_settings().model_copy(update={"broker_url": "redis://127.0.0.1:1/0"})
+    monkeypatch.setattr(health, "site_settings", lambda: dead)
     checks = administrator.get("/readyz").json()["checks"]
     assert checks["database"] == "ok"
     assert checks["broker"] == "Its Redis server does not answer."
