@@ -19,10 +19,10 @@ const language = document.getElementById("language");
 const items = new Set();
 
 function formatSize(bytes) {
-  for (const [unit, factor] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+  for (const [unit, factor] of [["GB", 1024 ** 3], ["MB", 1024 ** 2], ["kB", 1024]]) {
     if (bytes >= factor) {
       const value = bytes / factor;
-      return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+      return `${value < 10 ? value.toFixed(1).replace(".0", "") : Math.round(value)} ${unit}`;
     }
   }
   return `${bytes} bytes`;

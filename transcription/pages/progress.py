@@ -26,8 +26,8 @@ def progress_of(recording: Recording, job: Job | None, place: int | None = None)
     if recording.state == RecordingState.READY:
         return Progress("Ready", "", is_open=False)
     if recording.state == RecordingState.ATTENTION:
-        problem = recording.problem or "the transcription did not finish"
-        return Progress(f"Needs attention: {_lower_first(problem)}", "danger", is_open=False)
+        problem = recording.problem or "The transcription did not finish."
+        return Progress("Needs attention", "danger", is_open=False, detail=problem)
     if job is None:
         return Progress("Waiting", "", is_open=True)
     if job.is_cancel_requested:
@@ -61,9 +61,3 @@ def time_left_s(job: Job) -> float | None:
     if not job.audio_done_ms or not job.work_seconds:
         return None
     return job.work_seconds * (job.audio_total_ms - job.audio_done_ms) / job.audio_done_ms
-
-
-def _lower_first(sentence: str) -> str:
-    """`No audio track.` after a colon: `no audio track`. Abbreviations keep their capitals."""
-    sentence = sentence.rstrip(".")
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

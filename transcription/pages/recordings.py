@@ -20,7 +20,6 @@ from transcription.models import (
     JobState,
     Recording,
     RecordingState,
-    RevisionKind,
     TranscriptRevision,
     TranscriptSegment,
 )
@@ -189,9 +188,8 @@ def _details(shown: Recording, revision: TranscriptRevision | None) -> list[tupl
         language += f" (detected, {round(shown.language_confidence * 100)} % sure)"
     facts = [
         ("Language", language),
-        ("Transcript", RevisionKind(revision.kind).label if revision else ""),
         ("Model", revision.model_name if revision else ""),
         ("Format", " · ".join(part for part in (shown.container, shown.codec) if part)),
-        ("Came as", shown.display_name),
+        ("File name", shown.display_name),
     ]
     return [(name, value) for name, value in facts if value]

@@ -8,12 +8,12 @@ from transcription.models import Upload
 from transcription.services import uploads
 from webapp.accounts.models import User
 
-SAMPLE_NAME = "Sample: a reading in English.flac"
+SAMPLE_NAME = "Sample: a reading in English.ogg"
 
 
 def add_sample(person: User) -> Upload:
-    """Make an upload of `static/audio/sample.flac` (LibriSpeech, CC BY 4.0) for `person`."""
-    path = settings.BASE_DIR / "static" / "audio" / "sample.flac"
+    """Make an upload of `static/audio/sample.ogg` (LibriSpeech, CC BY 4.0) for `person`."""
+    path = settings.BASE_DIR / "static" / "audio" / "sample.ogg"
     content = path.read_bytes()
     upload = uploads.create_upload(
         owner=person, display_name=SAMPLE_NAME, length_bytes=len(content), language="en"

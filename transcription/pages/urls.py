@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from transcription.pages import home, profile, recordings, uploads
+from transcription.pages import home, live, profile, recordings, uploads
 
 urlpatterns = [
+    *live.urlpatterns,
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),
     path("profile/", profile.profile, name="profile"),

@@ -85,11 +85,15 @@ def about(seconds: float | None) -> str:
 
 @register.filter
 def size(length_bytes: int) -> str:
-    """Bytes in the decimal units that file managers show."""
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+    """Bytes in units of 1024, as the limits of this server are counted and Windows shows them."""
+    for unit, factor in (("GB", 1024**3), ("MB", 1024**2), ("kB", 1024)):
         if length_bytes >= factor:
             value = length_bytes / factor
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+            return (
+                f"{value:.1f}".removesuffix(".0") + f" {unit}"
+                if value < 10
+                else f"{value:.0f} {unit}"
+            )
     return f"{length_bytes} bytes"
 
 

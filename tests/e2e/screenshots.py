@@ -1,0 +1,386 @@
+"""Pictures of every page, to look at after a change of templates or styles. Not a test.
+
+    python -m tests.e2e.screenshots FOLDER [--only NAME] [--width 390]
+
+Starts the web process on a data directory of its own with made-up recordings in every state, and
+writes `FOLDER/<page>-<width>-<theme>.png` at 390, 1280 and 1920 px, light and dark. No worker runs,
+so that nothing moves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.e2e.conftest import CHROMIUM, CHROMIUM_FLAGS, ROOT, Server, log_in, make_server
+
+WIDTHS = {390: 844, 1280: 800, 1920: 1080}
+THEMES = ("light", "dark")
+SAMPLE = ROOT / "static" / "audio" / "sample.ogg"
+
+ENGLISH = [
+    "Good morning, everybody, and thank you for coming at such short notice.",
+    "We have three things to talk about: the move to the new building, the budget, and the trial.",
+    "Let me begin with the move, since most of you will have questions about it.",
+    "The lifts on the north side are not ready, so the first week will be the south entrance only.",
+    "Does that mean the post room opens later?",
+    "Yes, on the Wednesday; until then parcels go to Mrs Okonkwo-Fitzgerald at the front desk.",
+    "Then the budget. We are four percent under, which is better than it sounds.",
+    "And the trial: eleven teams have asked for captions, and every one of them still uses them.",
+]
+CHINESE = [
+    "大家早上好，感谢各位在这么短的时间内赶来参加会议。",
+    "今天我们主要讨论三件事：搬迁到新大楼、预算，以及字幕系统的试用情况。",
+    "北侧的电梯还没有准备好，所以第一周只开放南门。",
+    "字幕系统的试用很顺利，十一个团队都还在继续使用。",
+]
+
+
+@contextlib.contextmanager
+def running_web() -> Iterator[Server]:
+    """The embedded Valkeys and the web process, without engine and workers."""
+    server = make_server()
+    commands = ("webapp.valkey broker", "webapp.valkey audio", "webapp.serve")
+    processes = []
+    with server.log_path.open("ab") as log:
+        for command in commands:
+            module, *arguments = command.split()
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                cwd=ROOT,
+                env=server.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            processes.append(process)
+    try:
+        deadline = time.monotonic() + 60
+        while not server.is_up():
+            if time.monotonic() > deadline:
+                raise RuntimeError(server.log_tail())
+            time.sleep(0.2)
+        yield server
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(timeout=20)
+        shutil.rmtree(server.data_dir, ignore_errors=True)
+
+
+def words_of(text: str, start_ms: int, step_ms: int) -> list[dict[str, Any]]:
+    is_spaced = " " in text
+    parts = text.split() if is_spaced else list(text)
+    return [
+        {
+            "text": part,
+            "start_ms": start_ms + index * step_ms,
+            "end_ms": start_ms + (index + 1) * step_ms,
+            "confidence": 0.3 if index % 9 == 5 else 0.93,
+            "has_space_before": is_spaced,
+        }
+        for index, part in enumerate(parts)
+    ]
+
+
+def seed(server: Server) -> dict[str, str]:
+    """Rows in every state; addresses of the pages to look at by name."""
+    os.environ.update(server.environment, DJANGO_SETTINGS_MODULE="webapp.settings")
+    import django
+
+    django.setup()
+    from django.utils import timezone
+
+    from transcription.models import (
+        Job,
+        JobState,
+        LiveSession,
+        LiveState,
+        Recording,
+        RecordingSource,
+        RecordingState,
+        RevisionKind,
+        TranscriptRevision,
+        TranscriptSegment,
+        Upload,
+        UploadState,
+        Visibility,
+    )
+    from webapp.accounts.models import User
+
+    now = timezone.now()
+    me = User.objects.get(email=server.email)
+    User.objects.filter(pk=me.pk).update(name="Maren Albrecht", time_zone="Europe/Berlin")
+    other = User.objects.create_user("jun@example.org", name="王俊")
+
+    def recording(title: str, state: str, *, minutes_ago: int = 5, **fields: Any) -> Recording:
+        made = Recording.objects.create(
+            **{
+                "owner": me,
+                "title": title,
+                "display_name": f"{title}.m4a",
+                "source": RecordingSource.UPLOAD,
+                "state": state,
+                "duration_ms": 34_430,
+                "size_bytes": 41_300_000,
+                "container": "MP4",
+                "codec": "AAC",
+                "media_type": "audio/ogg",
+                "created_at": now - timedelta(minutes=minutes_ago),
+                "recorded_at": now - timedelta(minutes=minutes_ago),
+                **fields,
+            }
+        )
+        made.folder.mkdir(parents=True)
+        shutil.copy(SAMPLE, made.folder / "source.bin")
+        levels = [
+            abs(round(90 * math.sin(i / 9) * math.sin(i / 53) * math.cos(i / 3)))
+            for i in range(900)
+        ]
+        (made.folder / "peaks.json").write_text(json.dumps(levels))
+        return made
+
+    def write(made: Recording, texts: list[str], kind: str, *, is_complete: bool = True) -> None:
+        revision = TranscriptRevision.objects.create(
+            recording=made, number=1, kind=kind, model_name="whisper-base", is_complete=is_complete
+        )
+        start = 300
+        for index, text in enumerate(texts):
+            step = 280 if " " in text else 140
+            words = words_of(text, start, step)
+            end = words[-1]["end_ms"]
+            TranscriptSegment.objects.create(
+                revision=revision, index=index, start_ms=start, end_ms=end, text=text, words=words
+            )
+            start = end + (2600 if index % 4 == 3 else 250)
+        made.current_revision = revision
+        made.save()
+
+    meeting = recording(
+        "Weekly meeting of the building committee",
+        RecordingState.READY,
+        minutes_ago=90,
+        language="en",
+        language_confidence=0.98,
+        is_organisation_wide=True,
+    )
+    write(meeting, ENGLISH * 3, RevisionKind.DRAFT)
+    chinese = recording(
+        "2026年11月例会：搬迁、预算与字幕系统试用情况汇报",
+        RecordingState.READY,
+        minutes_ago=60 * 26,
+        language="zh",
+        requested_language="zh",
+        owner=other,
+        is_organisation_wide=True,
+        source=RecordingSource.LIVE,
+    )
+    write(chinese, CHINESE * 2, RevisionKind.LIVE)
+    running = recording(
+        "Interview with the archivist, second half",
+        RecordingState.TRANSCRIBING,
+        minutes_ago=12,
+        duration_ms=3_723_000,
+        language="en",
+    )
+    write(running, ENGLISH[:5], RevisionKind.DRAFT, is_complete=False)
+    Job.objects.create(
+        recording=running,
+        requested_by=me,
+        state=JobState.RUNNING,
+        stage="draft",
+        audio_done_ms=1_560_000,
+        audio_total_ms=3_723_000,
+        work_seconds=140.0,
+    )
+    waiting = recording("Voice memo 17", RecordingState.QUEUED, minutes_ago=1, duration_ms=95_000)
+    Job.objects.create(recording=waiting, requested_by=me, audio_total_ms=95_000)
+    failed = recording(
+        "Aufnahme_Besprechung_" + "Donaudampfschifffahrtsgesellschaft_" * 3 + "final_v2_neu",
+        RecordingState.ATTENTION,
+        minutes_ago=60 * 24 * 4,
+        problem_code="worker_lost",
+        problem="The transcription was interrupted several times at the same place, so it was "
+        "stopped. Nothing was deleted; you can try it again.",
+    )
+    recording(
+        "Hum of the server room",
+        RecordingState.READY,
+        minutes_ago=60 * 24 * 12,
+        notice="No speech was found in this recording.",
+    )
+    for number in range(24):
+        recording(
+            f"Lecture {24 - number}", RecordingState.READY, minutes_ago=60 * 24 * (20 + number)
+        )
+    for owner, title, state, minutes in (
+        (me, "Planning of the spring conference", LiveState.LIVE, 42),
+        (other, "产品周会", LiveState.WAITING, 7),
+    ):
+        session = LiveSession.objects.create(
+            owner=owner,
+            title=title,
+            state=state,
+            visibility=Visibility.ORGANISATION,
+            started_at=now - timedelta(minutes=minutes),
+        )
+    Upload.objects.create(
+        owner=me,
+        display_name="Board meeting.mp4",
+        length_bytes=734_000_000,
+        offset_bytes=308_000_000,
+    )
+    Upload.objects.create(
+        owner=me,
+        display_name="slides.mp4",
+        length_bytes=9_100_000,
+        offset_bytes=9_100_000,
+        state=UploadState.REFUSED,
+        problem="This video has no sound, so there is nothing to transcribe.",
+    )
+    return {
+        "recording": f"/recordings/{meeting.id}/",
+        "recording_chinese": f"/recordings/{chinese.id}/",
+        "recording_running": f"/recordings/{running.id}/",
+        "recording_waiting": f"/recordings/{waiting.id}/",
+        "recording_failed": f"/recordings/{failed.id}/",
+        "live_captions": f"/live/{session.id}/",
+    }
+
+
+def open_menu(page: Any) -> None:
+    page.locator(".site-header details.menu summary").click()
+
+
+def open_delete(page: Any) -> None:
+    page.locator(".recording-tools .menu").last.locator("summary").click()
+    page.get_by_role("button", name="Delete recording").first.click()
+
+
+def play(page: Any) -> None:
+    page.evaluate("document.getElementById('audio').currentTime = 3.2")
+    page.wait_for_timeout(300)
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A page to look at; `act` is done before the picture, which then shows only the window."""
+
+    name: str
+    path: str
+    act: Callable[[Any], None] | None = None
+    is_logged_in: bool = True
+
+
+BEFORE_SEED = [
+    Shot("login", "/accounts/login/", is_logged_in=False),
+    Shot("reset", "/accounts/password/reset/", is_logged_in=False),
+    Shot("reset_done", "/accounts/password/reset/done/", is_logged_in=False),
+    Shot("not_found_anonymous", "/nowhere/", is_logged_in=False),
+    Shot("home_empty", "/"),
+    Shot("profile", "/profile/"),
+    Shot("password", "/accounts/password/change/"),
+    Shot("logout", "/accounts/logout/"),
+    Shot("email", "/accounts/email/"),
+    Shot("mfa", "/accounts/2fa/"),
+    Shot("not_found", "/recordings/00000000-0000-0000-0000-000000000000/"),
+    Shot("live_new", "/live/new/"),
+]
+
+
+def shots_of(places: dict[str, str]) -> list[Shot]:
+    """What needs the seeded rows."""
+    return [
+        Shot("home", "/"),
+        Shot("home_menu", "/", open_menu),
+        Shot("home_search", "/?q=north"),
+        Shot("home_nothing", "/?q=zebra"),
+        Shot("recording_whole", places["recording"]),
+        Shot("recording_playing", places["recording"], play),
+        Shot("recording_delete", places["recording"], open_delete),
+        Shot("recording_keys", places["recording"], lambda page: page.keyboard.press("?")),
+        Shot("recording_chinese", places["recording_chinese"]),
+        Shot("recording_running", places["recording_running"]),
+        Shot("recording_waiting", places["recording_waiting"]),
+        Shot("recording_failed", places["recording_failed"]),
+        Shot("live_captions", places["live_captions"]),
+    ]
+
+
+def take(server: Server, shots: list[Shot], folder: Path, widths: list[int]) -> None:
+    """Write the pictures; what a page says on its console, or is too wide, is printed."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(CHROMIUM_FLAGS))
+        context = browser.new_context(base_url=server.base_url)
+        log_in(context.new_page(), server)
+        session = context.storage_state()
+        context.close()
+        for width in widths:
+            for theme in THEMES:
+                for shot in shots:
+                    context = browser.new_context(
+                        base_url=server.base_url,
+                        storage_state=session if shot.is_logged_in else None,
+                        viewport={"width": width, "height": WIDTHS[width]},
+                        color_scheme=theme,
+                        reduced_motion="reduce",
+                    )
+                    take_one(context.new_page(), shot, folder / f"{shot.name}-{width}-{theme}.png")
+                    context.close()
+        browser.close()
+
+
+def take_one(page: Page, shot: Shot, path: Path) -> None:
+    def say(text: str) -> None:
+        sys.stdout.write(f"{path.stem}: {text}\n")
+
+    page.on(
+        "console",
+        lambda message: say(message.text) if message.type in {"error", "warning"} else None,
+    )
+    page.on("pageerror", lambda error: say(str(error)))
+    page.goto(shot.path)
+    page.wait_for_timeout(250)
+    if shot.act:
+        shot.act(page)
+        page.wait_for_timeout(150)
+    too_wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    if too_wide > 0:
+        say(f"{too_wide} px too wide")
+    page.screenshot(path=path, full_page=shot.act is None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="part of a page's name")
+    parser.add_argument("--width", type=int, action="append", choices=list(WIDTHS))
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    widths = options.width or list(WIDTHS)
+
+    def wanted(shots: list[Shot]) -> list[Shot]:
+        return [shot for shot in shots if options.only in shot.name]
+
+    with running_web() as server:
+        if early := wanted(BEFORE_SEED):
+            take(server, early, options.folder, widths)
+        if late := wanted(shots_of(seed(server))):
+            take(server, late, options.folder, widths)
+
+
+if __name__ == "__main__":
+    main()
