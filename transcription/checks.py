@@ -1,3 +1,89 @@
-"""System checks: what would fail at run time is said at start, with the command that mends it."""
+"""System checks: what would fail at run time is said at start, with the command that mends it.
+
+Nothing here asks a server or loads a model: `/readyz` does the one, the engine's own start the
+other. A missing model only warns, since a web process of its own machine needs none. Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable.
+"""
 
 from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from pydantic_settings import BaseSettings
+
+from asr_engine.config import EngineSettings, engine_settings
+from asr_engine.store import ModelState, ModelStore
+from webapp.config import Settings, named_variables, site_settings
+
+PREFIXES: dict[str, type[BaseSettings]] = {"TRANSCRIBE_": Settings, "ASR_": EngineSettings}
+
+
+@register(Tags.files)
+def check_data_dir(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """The data directory must exist and be ours to write."""
+    directory = site_settings().data_dir
+    if os.access(directory, os.W_OK | os.X_OK):
+        return []
+    return [
+        Error(
+            f"The data directory {directory} cannot be written.",
+            hint="Run `make setup` as the user who runs the server, or name another with DATA=.",
+            id="transcription.E001",
+        )
+    ]
+
+
+@register(Tags.files)
+def check_models(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """The models that the configuration names must be in the store."""
+    settings = engine_settings()
+    store = ModelStore(settings.model_dir)
+    states = {status.entry.name: status.state for status in store.status()}
+    return [
+        Warning(
+            f"The speech model {name} is {states.get(name, ModelState.MISSING)} in "
+            f"{settings.model_dir}.",
+            hint=f"Run `manage.py models fetch {name}`.",
+            id="transcription.W001",
+        )
+        for name in sorted(models_needed(settings))
+        if states.get(name) != ModelState.INSTALLED
+    ]
+
+
+def models_needed(settings: EngineSettings) -> set[str]:
+    """Names in the model store that this configuration will load."""
+    needed: set[str] = set()
+    if settings.live_backend in {"auto", "whisper"}:
+        needed |= {settings.live_model, settings.live_model_en, "silero-vad"}
+    if settings.batch_backend == "whisper":
+        needed |= {settings.batch_model, "silero-vad"}
+    return needed
+
+
+@register()
+def check_variables(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """A misspelt variable is otherwise ignored in silence."""
+    return [
+        Warning(
+            f"There is no setting {name}.",
+            hint=f"Did you mean {meant[0]}?" if meant else "docs/settings.md lists all.",
+            id="transcription.W002",
+        )
+        for name, meant in unknown_variables(named_variables(site_settings().data_dir))
+    ]
+
+
+def unknown_variables(names: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Names with our prefixes that no setting has, each with the closest one that exists."""
+    unknown = []
+    for name in sorted(names):
+        for prefix, settings in PREFIXES.items():
+            known = [f"{prefix}{field}".upper() for field in settings.model_fields]
+            if name.startswith(prefix) and name not in known:
+                unknown.append((name, difflib.get_close_matches(name, known, n=1)))
+    return unknown

@@ -122,6 +122,12 @@ def site_settings() -> Settings:
     return Settings(_env_file=settings_file(directory), data_dir=directory)  # type: ignore[call-arg]
 
 
+def named_variables(directory: Path) -> set[str]:
+    """Names of `TRANSCRIBE_*` and `ASR_*` variables that the environment or the file sets."""
+    names = {*os.environ, *dotenv_values(settings_file(directory))}
+    return {name for name in names if name.startswith(("TRANSCRIBE_", "ASR_"))}
+
+
 def share_with_engine(settings: Settings) -> None:
     """Let `asr_engine` in this process (and its children) see the same store and servers.
 

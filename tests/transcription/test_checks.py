@@ -1,0 +1,51 @@
+"""System checks name what is wrong and how to mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from asr_engine.config import EngineSettings
+from transcription import checks
+from webapp.config import site_settings
+
+
+def test_misspelt_variable_is_named_with_the_one_that_was_meant() -> None:
+    names = ["TRANSCRIBE_ALOWED_HOSTS", "ASR_SLOTS", "TRANSCRIBE_PORT", "ASR_XYZZY", "HOME"]
+    assert checks.unknown_variables(names) == [
+        ("ASR_XYZZY", []),
+        ("TRANSCRIBE_ALOWED_HOSTS", ["TRANSCRIBE_ALLOWED_HOSTS"]),
+    ]
+
+
+def test_variables_of_the_test_environment_are_all_known() -> None:
+    assert checks.check_variables(app_configs=None) == []
+
+
+def test_missing_model_is_named_with_the_command_that_fetches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = EngineSettings(model_dir=tmp_path, live_backend="whisper", batch_backend="whisper")
+    monkeypatch.setattr(checks, "engine_settings", lambda: settings)
+    found = checks.check_models(app_configs=None)
+    assert {message.hint for message in found} == {
+        "Run `manage.py models fetch whisper-base`.",
+        "Run `manage.py models fetch whisper-tiny.en`.",
+        "Run `manage.py models fetch silero-vad`.",
+    }
+
+
+def test_scripted_backends_need_no_model() -> None:
+    settings = EngineSettings(live_backend="scripted", batch_backend="scripted")
+    assert checks.models_needed(settings) == set()
+
+
+def test_data_directory_that_is_not_there_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = site_settings().model_copy(update={"data_dir": tmp_path / "nowhere"})
+    monkeypatch.setattr(checks, "site_settings", lambda: changed)
+    (message,) = checks.check_data_dir(app_configs=None)
+    assert message.id == "transcription.E001"
+    assert "make setup" in str(message.hint)
