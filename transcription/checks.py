@@ -1,7 +1,8 @@
 """System checks: what would fail at run time is said at start, with the command that mends it.
 
 Nothing here asks a server or loads a model: `/readyz` does the one, the engine's own start the
-other. A missing model only warns, since a web process of its own machine needs none. Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable.
+other. A missing model only warns, since a web process of its own machine needs none.
+Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core import checks
+from django.core.checks import CheckMessage, Tags, register
 from pydantic_settings import BaseSettings
 
 from asr_engine.config import EngineSettings, engine_settings
@@ -29,7 +31,7 @@ def check_data_dir(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list
     if os.access(directory, os.W_OK | os.X_OK):
         return []
     return [
-        Error(
+        checks.Error(
             f"The data directory {directory} cannot be written.",
             hint="Run `make setup` as the user who runs the server, or name another with DATA=.",
             id="transcription.E001",
@@ -44,7 +46,7 @@ def check_models(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[C
     store = ModelStore(settings.model_dir)
     states = {status.entry.name: status.state for status in store.status()}
     return [
-        Warning(
+        checks.Warning(
             f"The speech model {name} is {states.get(name, ModelState.MISSING)} in "
             f"{settings.model_dir}.",
             hint=f"Run `manage.py models fetch {name}`.",
@@ -69,7 +71,7 @@ def models_needed(settings: EngineSettings) -> set[str]:
 def check_variables(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """A misspelt variable is otherwise ignored in silence."""
     return [
-        Warning(
+        checks.Warning(
             f"There is no setting {name}.",
             hint=f"Did you mean {meant[0]}?" if meant else "docs/settings.md lists all.",
             id="transcription.W002",
