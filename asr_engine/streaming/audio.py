@@ -77,6 +77,7 @@ class StreamAudio:
 
     def __init__(self, first_sample: int) -> None:
         self._spans = deque([AudioSpan(first_sample)])
+        self._is_over = False
 
     @property
     def span(self) -> AudioSpan:
@@ -86,6 +87,11 @@ class StreamAudio:
     @property
     def end_sample(self) -> int:
         return self._spans[-1].end_sample
+
+    @property
+    def is_last_span(self) -> bool:
+        """Nothing will follow the span being heard."""
+        return self._is_over and len(self._spans) == 1
 
     @property
     def held_samples(self) -> int:
@@ -100,7 +106,7 @@ class StreamAudio:
     def accept(self, first_sample: int, samples: FloatSamples) -> None:
         """Take a packet of any size. Raises StreamError beyond MAX_HELD_S or after the end."""
         end = self.end_sample
-        if self._spans[-1].closed_by is EndpointReason.END_OF_AUDIO:
+        if self._is_over:
             raise StreamError("audio after the end of the stream")
         if first_sample + len(samples) <= end:
             return
@@ -116,10 +122,15 @@ class StreamAudio:
         self._spans[-1].append(samples)
 
     def close_span(self, reason: EndpointReason) -> None:
-        """No sample follows the last one; the first reason given counts, save for the end."""
+        """No sample follows the last one without a break; the first reason given counts."""
         last = self._spans[-1]
-        if last.closed_by is None or reason is EndpointReason.END_OF_AUDIO:
+        if last.closed_by is None:
             last.closed_by = reason
+
+    def end(self, reason: EndpointReason) -> None:
+        """No sample follows at all."""
+        self.close_span(reason)
+        self._is_over = True
 
     def next_span(self) -> AudioSpan:
         """Leave the span being heard, which must be closed, and return the one after it."""

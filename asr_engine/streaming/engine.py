@@ -96,7 +96,8 @@ class Engine:
         """Raises NoFreeSlotError or OverloadedError when a new stream would be refused."""
         if self._slots.free == 0:
             raise NoFreeSlotError
-        if self.lag_ms > TOLERATED_LAG_MS or self._load.is_saturated(self._clock.now()):
+        lag_ms = max(self.behind_ms().values(), default=0)
+        if lag_ms > TOLERATED_LAG_MS or self._load.is_saturated(self._clock.now()):
             raise OverloadedError
 
     def open_stream(
@@ -137,21 +138,32 @@ class Engine:
         self._count_slots()
         return mode_ms
 
-    def accept_audio(self, stream: str, first_sample: int, samples: FloatSamples) -> None:
+    def accept_audio(
+        self,
+        stream: str,
+        first_sample: int,
+        samples: FloatSamples,
+        *,
+        arrived_at_s: float | None = None,
+    ) -> None:
         """Take a packet of any size: float32 [n], 16 kHz, at `first_sample` of the stream's clock.
 
-        What is held already is dropped, a jump is a gap. Raises UnknownStreamError, and
-        StreamError beyond 150 s of audio or after `end_audio`.
+        What is held already is dropped, a jump is a gap. `arrived_at_s` on the engine's clock says
+        when it came, if not now. Raises UnknownStreamError, and StreamError beyond 150 s of audio
+        or after `end_audio`.
         """
-        self._stream(stream).accept(first_sample, samples, now=self._clock.now())
+        now = self._clock.now() if arrived_at_s is None else arrived_at_s
+        self._stream(stream).accept(first_sample, samples, now=now)
 
-    def pause(self, stream: str, *, reason: EndpointReason = EndpointReason.PAUSE) -> None:
+    def pause(self, stream: str) -> None:
         """Close the utterance at the last sample; audio may go on from there."""
-        self._stream(stream).audio.close_span(reason)
+        self._stream(stream).audio.close_span(EndpointReason.PAUSE)
 
-    def end_audio(self, stream: str) -> None:
+    def end_audio(
+        self, stream: str, *, reason: EndpointReason = EndpointReason.END_OF_AUDIO
+    ) -> None:
         """No more audio: the last words become final, then `Ended` comes."""
-        self._stream(stream).audio.close_span(EndpointReason.END_OF_AUDIO)
+        self._stream(stream).audio.end(reason)
 
     def set_mode(self, stream: str, *, mode_ms: int) -> None:
         """Change the latency mode before the next step outside an endpoint.
@@ -205,14 +217,9 @@ class Engine:
     def free_slots(self) -> int:
         return self._slots.free
 
-    @property
-    def lag_ms(self) -> int:
-        """The largest lag among the streams."""
-        return max((stream.behind_ms for stream in self._streams.values()), default=0)
-
-    def behind_ms(self, stream: str) -> int:
-        """How far the model is behind the audio that is held for `stream`."""
-        return self._stream(stream).behind_ms
+    def behind_ms(self) -> dict[str, int]:
+        """How far the model is behind the audio that is held, by stream."""
+        return {name: stream.behind_ms for name, stream in self._streams.items()}
 
     # One step -------------------------------------------------------------------------------------
 

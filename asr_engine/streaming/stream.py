@@ -332,7 +332,7 @@ class Stream:
 
     def _next_span(self) -> list[StreamEvent]:
         left = self.audio.span
-        if left.closed_by is EndpointReason.END_OF_AUDIO:
+        if self.audio.is_last_span:
             self.is_ended = True
             return [Ended(self.name, left.end_sample)]
         span = self.audio.next_span()

@@ -1,0 +1,161 @@
+"""Commands to this engine: the answer to `open`, mode changes, draining."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from asr_engine.client import COMMAND_FIELD
+from asr_engine.errors import EngineError, OverloadedError
+from asr_engine.protocol import (
+    ADMISSION_TIMEOUT_S,
+    Command,
+    Reply,
+    commands_key,
+    decode_command,
+    encode,
+    reply_key,
+)
+from asr_engine.streaming import Engine
+from asr_engine.worker.connections import StreamEntry, keep_trying, read_streams
+from asr_engine.worker.lifecycle import Lifecycle
+from asr_engine.worker.model_thread import ModelThread
+from asr_engine.worker.sessions import RunningSession, SessionTable
+
+REPLY_TTL_S = 10
+READ_BLOCK_MS = 1000
+COMMANDS_PER_READ = 100
+CLOSING_PATIENCE_S = 1.0
+"""How long an `open` waits for the same session's earlier stream to finish its last words."""
+
+log = structlog.get_logger(__name__)
+
+
+def packet_ms_for(mode_ms: int) -> int:
+    """How long the browser's packets should be in a latency mode."""
+    return mode_ms if mode_ms in {80, 160} else 200
+
+
+class Admission:
+    """Decides who gets a slot. The engine alone admits, one request at a time."""
+
+    def __init__(
+        self,
+        broker: Redis,
+        *,
+        name: str,
+        thread: ModelThread,
+        sessions: SessionTable,
+        lifecycle: Lifecycle,
+    ) -> None:
+        self.is_draining = False
+        self._broker = broker
+        self._name = name
+        self._thread = thread
+        self._sessions = sessions
+        self._lifecycle = lifecycle
+        self._last_id = "0-0"
+
+    async def listen(self) -> None:
+        """Take commands, for ever. What was sent to an earlier process of this name is void."""
+        key = commands_key(self._name)
+        await keep_trying("broker", lambda: self._broker.delete(key))
+        async with asyncio.TaskGroup() as answers:
+            while True:
+                found = await keep_trying("broker", self._read)
+                for entry in found.get(key, []):
+                    self._last_id = entry.entry_id
+                    if command := _parse(entry.fields):
+                        answers.create_task(self._obey(command))
+
+    async def _read(self) -> dict[str, list[StreamEntry]]:
+        return await read_streams(
+            self._broker,
+            {commands_key(self._name): self._last_id},
+            count=COMMANDS_PER_READ,
+            block_ms=READ_BLOCK_MS,
+        )
+
+    async def _obey(self, command: Command) -> None:
+        if command.kind == "drain":
+            self.is_draining = True
+            log.info("drain_ordered")
+        elif command.kind == "set_mode":
+            await self._set_mode(command)
+        elif time.time() - command.sent_at_s > ADMISSION_TIMEOUT_S:
+            log.info("open_was_stale", session=command.session)
+        else:
+            await self._answer(command)
+
+    async def _set_mode(self, command: Command) -> None:
+        running = self._sessions.get(command.session)
+        if running is None:
+            return
+        try:
+            await self._thread.ask(
+                lambda engine: engine.set_mode(running.stream, mode_ms=command.mode_ms)
+            )
+        except EngineError as error:
+            log.warning("mode_refused", session=command.session, code=error.code)
+        else:
+            running.mode_ms = command.mode_ms
+
+    async def _answer(self, command: Command) -> None:
+        try:
+            reply = await self._admit(command)
+            pipe = self._broker.pipeline(transaction=False)
+            pipe.rpush(reply_key(command.request), encode(reply))
+            pipe.expire(reply_key(command.request), REPLY_TTL_S)
+            await pipe.execute()
+        except (RedisError, OSError) as error:
+            # Without an answer the asker tries elsewhere; a stream nobody feeds goes idle.
+            log.warning("admission_failed", session=command.session, error=type(error).__name__)
+
+    async def _admit(self, command: Command) -> Reply:
+        running = self._sessions.get(command.session)
+        if running is not None and running.is_over:
+            await self._wait_until_closed(running)
+        async with self._lifecycle.claiming:
+            running = self._sessions.get(command.session)
+            try:
+                if running is None:
+                    running = await self._open(command)
+            except EngineError as error:
+                log.info("stream_refused", session=command.session, code=error.code)
+                return Reply(False, self._name, code=error.code, reason=str(error))
+        mode_ms = running.mode_ms
+        return Reply(True, self._name, running.epoch, mode_ms, packet_ms_for(mode_ms))
+
+    async def _open(self, command: Command) -> RunningSession:
+        if self.is_draining:
+            raise OverloadedError("This engine is being taken out of service.")
+        await self._thread.ask(Engine.check_admission)
+        running = await self._lifecycle.begin(
+            command.session,
+            expected="*",
+            mode_ms=self._lifecycle.mode_for(command.mode_ms),
+            language=command.language,
+        )
+        if running is None:
+            raise OverloadedError
+        return running
+
+    @staticmethod
+    async def _wait_until_closed(running: RunningSession) -> None:
+        try:
+            async with asyncio.timeout(CLOSING_PATIENCE_S):
+                await running.closed.wait()
+        except TimeoutError:
+            log.info("closing_takes_long", session=running.session)
+
+
+def _parse(fields: dict[bytes, bytes]) -> Command | None:
+    try:
+        return decode_command(fields[COMMAND_FIELD.encode()])
+    except (KeyError, TypeError, ValueError):
+        log.warning("command_not_understood")
+        return None

@@ -1,0 +1,141 @@
+"""How a session comes to run here and stops: claim, take-over, opening again, leaving."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from asr_engine.errors import EngineError
+from asr_engine.streaming import Engine
+from asr_engine.worker.connections import keep_trying
+from asr_engine.worker.model_thread import ModelThread
+from asr_engine.worker.ownership import ListedSession, Ownership
+from asr_engine.worker.sessions import RunningSession, SessionTable
+
+TAKE_OVER_EVERY_S = 1.0
+REOPEN_PAUSE_S = 0.2
+
+log = structlog.get_logger(__name__)
+
+
+class Lifecycle:
+    """Keeps claims, the session table and the engine's streams in step."""
+
+    def __init__(
+        self, thread: ModelThread, ownership: Ownership, sessions: SessionTable, engine: Engine
+    ) -> None:
+        self.claiming = asyncio.Lock()
+        """Held from before a claim until its stream is open, so that nothing is claimed twice."""
+        self._thread = thread
+        self._ownership = ownership
+        self._sessions = sessions
+        self._capabilities = engine.capabilities
+        self._reopenings: set[asyncio.Task[None]] = set()
+
+    def mode_for(self, wanted_ms: int) -> int:
+        """The wanted latency mode if the model has it, else its default."""
+        modes = self._capabilities.modes_ms
+        return wanted_ms if wanted_ms in modes else self._capabilities.default_mode_ms
+
+    async def begin(
+        self, session: str, *, expected: str, mode_ms: int, language: str | None
+    ) -> RunningSession | None:
+        """Claim `session` and open its stream; the caller holds `claiming`.
+
+        None when another engine was faster. Raises EngineError when the engine does not take it
+        (the claim is given back), RedisError.
+        """
+        claim = await self._ownership.claim(
+            session, expected=expected, mode_ms=mode_ms, language=language or ""
+        )
+        if claim is None:
+            return None
+        running = RunningSession.of(claim, mode_ms=mode_ms, language=language)
+        try:
+            await self._open_stream(running)
+        except EngineError:
+            await self._release(running)
+            raise
+        self._sessions.add(running)
+        log.info("stream_opened", session=session, epoch=claim.epoch, mode_ms=mode_ms)
+        return running
+
+    async def take_over(self) -> None:
+        """Drop sessions that others took, and take those that nobody runs. Raises RedisError."""
+        async with self.claiming:
+            known = {running.session: running for running in self._sessions}
+            listed = await self._ownership.listed()
+            for item in listed:
+                running = known.get(item.session)
+                if running is not None and item.owner != self._ownership.owner:
+                    self.drop(running)
+            for orphan in await self._ownership.orphans(listed, known):
+                if await self._thread.ask(lambda engine: engine.free_slots) == 0:
+                    return
+                await self._take(orphan)
+
+    def reopen_soon(self, running: RunningSession) -> None:
+        """Open the stream again from `resume_sample` after the model failed on it."""
+        running.is_open = False
+        task = asyncio.create_task(self._reopen(running))
+        self._reopenings.add(task)
+        task.add_done_callback(self._reopenings.discard)
+
+    def drop(self, running: RunningSession) -> None:
+        """Forget a session that is no longer ours; frees its slot."""
+        self._sessions.remove(running)
+        self._thread.post(lambda engine: engine.close_stream(running.stream))
+        log.info("stream_closed", session=running.session, epoch=running.epoch)
+
+    async def hand_over_all(self) -> None:
+        """Leave every session to a successor, at once. Raises RedisError."""
+        for task in self._reopenings:
+            task.cancel()
+        for running in self._sessions:
+            self._sessions.remove(running)
+            await self._release(running)
+
+    async def _take(self, orphan: ListedSession) -> None:
+        try:
+            running = await self.begin(
+                orphan.session,
+                expected=orphan.owner,
+                mode_ms=self.mode_for(orphan.mode_ms),
+                language=orphan.language or None,
+            )
+        except EngineError as error:
+            log.warning("take_over_refused", session=orphan.session, code=error.code)
+        else:
+            if running is not None:
+                log.info("session_taken_over", session=orphan.session)
+
+    async def _reopen(self, running: RunningSession) -> None:
+        await asyncio.sleep(REOPEN_PAUSE_S * running.failures)
+        if self._sessions.get(running.session) is not running:
+            return
+        running.start_again()
+        try:
+            await self._open_stream(running)
+        except EngineError as error:
+            log.warning("reopening_refused", session=running.session, code=error.code)
+            self._sessions.remove(running)
+            await keep_trying("broker", lambda: self._release(running))
+        else:
+            running.is_open = True
+
+    async def _open_stream(self, running: RunningSession) -> None:
+        await self._thread.ask(
+            lambda engine: engine.open_stream(
+                running.stream,
+                language=running.language,
+                mode_ms=running.mode_ms,
+                next_utterance=running.next_utterance,
+                first_sample=running.resume_sample,
+            )
+        )
+
+    async def _release(self, running: RunningSession) -> None:
+        await self._ownership.release(
+            running.session, epoch=running.epoch, event=None, is_handed_over=True
+        )

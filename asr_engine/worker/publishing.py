@@ -1,0 +1,208 @@
+"""What the engine said, on its way to recorder and viewers.
+
+Finals, gaps and the last words of a stream go to the event stream in order, fenced by the epoch,
+for as long as it takes. Partials and lag go by pub/sub and may be lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from asr_engine.audio import samples_to_ms
+from asr_engine.events import Ended, Endpoint, Failed, Final, Gap, Lag, Partial, StreamEvent
+from asr_engine.protocol import (
+    EngineEvent,
+    EngineEventKind,
+    ViewerEvent,
+    captions_channel,
+    encode,
+)
+from asr_engine.worker.connections import keep_trying
+from asr_engine.worker.lifecycle import Lifecycle
+from asr_engine.worker.ownership import Ownership
+from asr_engine.worker.partials import PartialBoard
+from asr_engine.worker.sessions import RunningSession, SessionTable
+
+PARTIAL_TICK_S = 0.02
+MAX_WAITING_EVENTS = 1000
+"""Events that wait for a lost broker before no more audio is read."""
+
+MAX_FAILURES = 3
+"""Failures in a row of the model on the same audio before that audio is skipped."""
+
+log = structlog.get_logger(__name__)
+
+
+class Publisher:
+    """Publishes what the model thread delivers, and tells `lifecycle` what follows from it."""
+
+    def __init__(
+        self, broker: Redis, ownership: Ownership, sessions: SessionTable, lifecycle: Lifecycle
+    ) -> None:
+        self._broker = broker
+        self._ownership = ownership
+        self._sessions = sessions
+        self._lifecycle = lifecycle
+        self._outbox: asyncio.Queue[StreamEvent] = asyncio.Queue()
+        self._partials = PartialBoard()
+
+    def deliver(self, events: list[StreamEvent]) -> None:
+        """Take events from the model thread; called in the event loop."""
+        for event in events:
+            if isinstance(event, Partial):
+                self._partials.put(event)
+            else:
+                if isinstance(event, Ended | Failed):
+                    self._partials.forget(event.stream)
+                elif isinstance(event, Final):
+                    self._partials.withdraw(event.stream)
+                self._outbox.put_nowait(event)
+
+    @property
+    def is_full(self) -> bool:
+        return self._outbox.qsize() >= MAX_WAITING_EVENTS
+
+    async def publish_events(self) -> None:
+        """Publish in order, for ever."""
+        while True:
+            event = await self._outbox.get()
+            running = self._sessions.of_stream(event.stream)
+            if running is not None:
+                await self._publish(running, event)
+            self._outbox.task_done()
+
+    async def drain(self) -> None:
+        """Wait until everything delivered so far is published."""
+        await self._outbox.join()
+
+    async def publish_partials(self) -> None:
+        """Send the newest partials, for ever; while the broker is away they are dropped."""
+        while True:
+            await asyncio.sleep(PARTIAL_TICK_S)
+            for partial in self._partials.take_due(time.monotonic()):
+                if running := self._sessions.of_stream(partial.stream):
+                    await self._tell_viewers(_partial_event(running.session, partial))
+
+    async def _fail(self, running: RunningSession, failed: Failed) -> None:
+        """Open the stream again where the engine says, or past audio that fails every time."""
+        running.resume_sample = failed.resume_sample
+        running.failures += 1
+        if running.failures > MAX_FAILURES:
+            await self._skip(running, max(running.read_end_sample, running.resume_sample + 1))
+            running.failures = 0
+        self._lifecycle.reopen_soon(running)
+
+    async def _skip(self, running: RunningSession, to_sample: int) -> None:
+        """Mark the audio up to `to_sample`, which the model cannot bear, as a gap."""
+        start_ms = samples_to_ms(running.resume_sample)
+        running.resume_sample = to_sample
+        await self._advance(
+            running,
+            EngineEvent(
+                EngineEventKind.GAP,
+                running.session,
+                running.epoch,
+                start_ms=start_ms,
+                end_ms=max(start_ms + 1, samples_to_ms(to_sample)),
+            ),
+        )
+
+    async def _publish(self, running: RunningSession, event: StreamEvent) -> None:
+        match event:
+            case Final():
+                running.next_utterance = event.utterance + 1
+                running.resume_sample = event.resume_sample
+                running.failures = 0
+                await self._advance(running, _final_event(running, event))
+            case Endpoint():
+                running.resume_sample = event.resume_sample
+                running.failures = 0
+                await self._advance(running, None)
+            case Gap():
+                await self._advance(
+                    running,
+                    EngineEvent(
+                        EngineEventKind.GAP,
+                        running.session,
+                        running.epoch,
+                        start_ms=event.start_ms,
+                        end_ms=event.end_ms,
+                    ),
+                )
+            case Lag():
+                await self._tell_viewers(
+                    ViewerEvent(type="lag", session=running.session, behind_ms=event.behind_ms)
+                )
+            case Ended():
+                await self._leave(running, event)
+            case Failed():
+                await self._fail(running, event)
+
+    async def _advance(self, running: RunningSession, event: EngineEvent | None) -> None:
+        is_owner = await keep_trying(
+            "broker",
+            lambda: self._ownership.publish(
+                running.session,
+                epoch=running.epoch,
+                next_utterance=running.next_utterance,
+                resume_sample=running.resume_sample,
+                event=event,
+            ),
+        )
+        if not is_owner:
+            self._lifecycle.drop(running)
+
+    async def _leave(self, running: RunningSession, event: Ended) -> None:
+        """All words are final: the session ended, or waits for its speaker."""
+        last = EngineEvent(
+            EngineEventKind.WAITING if running.is_idle else EngineEventKind.ENDED,
+            running.session,
+            running.epoch,
+            end_sample=event.end_sample,
+        )
+        await keep_trying(
+            "broker",
+            lambda: self._ownership.release(
+                running.session, epoch=running.epoch, event=last, is_handed_over=False
+            ),
+        )
+        self._lifecycle.drop(running)
+
+    async def _tell_viewers(self, event: ViewerEvent) -> None:
+        try:
+            await self._broker.publish(captions_channel(event.session), encode(event))
+        except (RedisError, OSError):
+            log.debug("viewer_event_dropped", session=event.session, type=event.type)
+
+
+def _final_event(running: RunningSession, final: Final) -> EngineEvent:
+    return EngineEvent(
+        EngineEventKind.FINAL,
+        running.session,
+        running.epoch,
+        utterance=final.utterance,
+        start_ms=final.start_ms,
+        end_ms=final.end_ms,
+        text=final.text,
+        words=tuple(word.as_json() for word in final.words),
+        language=final.language,
+        reason=final.reason.value,
+        speech_end_ms=final.speech_end_ms,
+    )
+
+
+def _partial_event(session: str, partial: Partial) -> ViewerEvent:
+    return ViewerEvent(
+        type="partial",
+        session=session,
+        utterance=partial.utterance,
+        start_ms=partial.start_ms,
+        end_ms=partial.end_ms,
+        text=partial.text,
+        stable_words=partial.stable_words,
+    )
