@@ -1,0 +1,91 @@
+"""`manage.py evaluate MANIFEST`: WER or CER, RTFx and latency over recordings with references."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from asr_engine.config import engine_settings
+from asr_engine.errors import ModelError
+from asr_engine.evaluation import FileScore
+from transcription.runners.evaluate import Road, Selection, evaluate
+
+
+class Command(BaseCommand):
+    help = "Score the batch or live transcripts of a manifest's recordings against its references."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("manifest", type=Path, help="JSON lines: file, text, lang, seconds")
+        road = parser.add_mutually_exclusive_group()
+        road.add_argument("--batch", action="store_const", const=Road.BATCH, dest="road")
+        road.add_argument("--live", action="store_const", const=Road.LIVE, dest="road")
+        parser.add_argument("--folder", default="", help="only files directly in this folder")
+        parser.add_argument("--lang", default="", help="only this language")
+        parser.add_argument("--quality", default="AB", help="only references of these qualities")
+        parser.add_argument("--limit", type=int, default=0, help="at most this many files")
+        parser.add_argument("--report", choices=["json"], help="print the whole report as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        selection = Selection(
+            folder=options["folder"].strip("/"),
+            language=options["lang"],
+            quality=options["quality"],
+            limit=options["limit"],
+        )
+        try:
+            entries = selection.entries(options["manifest"])
+        except (OSError, ValueError) as error:
+            raise CommandError(f"The manifest cannot be read: {error}") from error
+        if not entries:
+            raise CommandError("No entry of the manifest fits.")
+        done = 0
+
+        def show(score: FileScore) -> None:
+            nonlocal done
+            done += 1
+            rate = score.as_json()["rate"]
+            shown = f"{rate:7.1%}" if rate is not None else f"{len(score.text.split()):>3} words"
+            note = score.problem or f"{score.work_s:.1f} s"
+            self.stderr.write(f"[{done}/{len(entries)}] {shown}  {score.entry.file}  {note}")
+
+        try:
+            result = evaluate(
+                entries,
+                road=options["road"] or Road.BATCH,
+                settings=engine_settings(),
+                on_scored=show,
+            )
+        except ModelError as error:
+            raise CommandError(f"{error.sentence} {error.detail}".strip()) from error
+        if options["report"]:
+            self.stdout.write(json.dumps(result, ensure_ascii=False, indent=1))
+        else:
+            self._print(result)
+
+    def _print(self, result: dict[str, Any]) -> None:
+        def line(name: str, files: int, row: dict[str, Any]) -> None:
+            rates = [
+                f"{metric.upper()} {row[metric]:.2%}"
+                for metric in ("wer", "cer")
+                if row[metric] is not None
+            ]
+            self.stdout.write(f"{name:<24} {files:>4} files  {'  '.join(rates)}")
+
+        for name, row in (result["by_folder"] | result["by_lang"]).items():
+            line(name, row["files"], row)
+        line("all", len(result["files"]), result)
+        silent = result["no_speech"]
+        if silent["files"]:
+            self.stdout.write(
+                f"nobody speaks in {silent['files']} files; text on {silent['files_with_text']}"
+            )
+        self.stdout.write(f"{result['audio_s']:.0f} s of audio, {result['rtfx']} x real time")
+        for name in ("first_partial_ms", "final_ms", "finalisation_ms"):
+            if name in result:
+                delay = result[name]
+                self.stdout.write(f"{name}: p50 {delay['p50']}, p95 {delay['p95']}")
