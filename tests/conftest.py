@@ -55,6 +55,8 @@ os.environ.update(
 def pytest_configure(config: pytest.Config) -> None:
     from django.conf import settings
 
+    import webapp.celery  # noqa: F401  # tests send tasks by the current Celery application
+
     # Tests render pages without `collectstatic`, and hash passwords fast.
     settings.STORAGES = {
         **settings.STORAGES,

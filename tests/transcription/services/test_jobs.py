@@ -1,0 +1,343 @@
+"""Jobs: claimed once, fenced, resumed at the checkpoint, ended in one way, deleted at any time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+
+from tests.fakes.recordings import claim_of, make_job, make_recording, progress
+from transcription.errors import ConflictError, LeaseLostError
+from transcription.models import (
+    Attempt,
+    Job,
+    JobState,
+    Recording,
+    RecordingSource,
+    RecordingState,
+    RevisionKind,
+    TranscriptRevision,
+    TranscriptSegment,
+)
+from transcription.services import jobs, recordings, transcripts
+from webapp.accounts.models import User
+
+
+def change(job: Job, **fields: Any) -> None:
+    Job.objects.filter(id=job.id).update(**fields)
+
+
+def expire(job: Job) -> None:
+    change(job, lease_expires_at=timezone.now() - timedelta(seconds=1))
+
+
+def texts(recording: Recording) -> list[str]:
+    recording.refresh_from_db()
+    revision = transcripts.current_revision(recording)
+    return [] if revision is None else list(revision.segments.values_list("text", flat=True))
+
+
+def finish(job: Job, *words: str) -> None:
+    claim = claim_of()
+    assert claim.job == job
+    jobs.store_progress(claim=claim, progress=progress(*words))
+    jobs.finish_job(claim=claim, model_name="scripted")
+
+
+def test_submitting_queues_wakes_and_tells_the_page(
+    alice: User,
+    sent: list[tuple[str, ...]],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    recording = make_recording(alice, state=RecordingState.ATTENTION, problem="Old.")
+    with django_capture_on_commit_callbacks(execute=True) as callbacks:
+        job = jobs.submit_job(recording=recording, requested_by=alice, language="en")
+    recording.refresh_from_db()
+    assert (job.state, job.language, job.audio_total_ms) == (JobState.QUEUED, "en", 60_000)
+    assert (recording.state, recording.problem) == (RecordingState.QUEUED, "")
+    assert sent == [("transcription.run_jobs",)]
+    assert len(callbacks) == 2  # the wake-up and the page
+
+
+def test_a_recording_has_one_active_job(alice: User) -> None:
+    job = make_job(alice)
+    assert jobs.submit_job(recording=job.recording, requested_by=alice) == job
+    with pytest.raises(ConflictError):
+        jobs.retry_job(recording=job.recording, requested_by=alice)
+
+
+def test_a_claim_takes_the_job_once(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of("jobs@one")
+    assert jobs.claim_next_job(worker="jobs@two") is None
+    job.refresh_from_db()
+    assert (job.state, job.fence, job.worker) == (JobState.RUNNING, 1, "jobs@one")
+    assert claim.job.recording.folder == job.recording.folder
+    job.recording.refresh_from_db()
+    assert job.recording.state == RecordingState.TRANSCRIBING
+    assert Attempt.objects.get().outcome == ""
+
+
+def test_the_transcript_grows_group_by_group_and_is_shown(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    jobs.store_progress(claim=claim, progress=progress("one", "two"))
+    assert texts(job.recording) == ["one", "two"]
+    jobs.store_progress(claim=claim, progress=progress("three", done_ms=60_000))
+    assert texts(job.recording) == ["one", "two", "three"]
+    job.refresh_from_db()
+    assert job.checkpoint == {"next_sample": 960_000}
+    assert (job.audio_done_ms, job.work_seconds) == (60_000, 4.0)
+    assert (job.recording.language, job.recording.language_confidence) == ("en", 0.98)
+    revision = TranscriptRevision.objects.get()
+    assert (revision.kind, revision.is_complete) == (RevisionKind.DRAFT, False)
+    jobs.finish_job(claim=claim, model_name="scripted")
+    revision.refresh_from_db()
+    assert revision.is_complete
+    job.refresh_from_db()
+    job.recording.refresh_from_db()
+    assert (job.state, job.recording.state) == (JobState.DONE, RecordingState.READY)
+    assert job.finished_at is not None
+    assert Attempt.objects.get().outcome == "done"
+
+
+def test_a_slice_gives_the_job_back_with_its_checkpoint(alice: User) -> None:
+    make_job(alice)
+    first = claim_of()
+    jobs.store_progress(claim=first, progress=progress("one"))
+    jobs.requeue_job(claim=first)
+    second = claim_of("jobs@two")
+    assert second.fence == 2
+    assert second.job.checkpoint == {"next_sample": 480_000}
+    assert list(Attempt.objects.values_list("outcome", flat=True)) == ["requeued", ""]
+
+
+def test_who_lost_the_lease_changes_nothing(alice: User) -> None:
+    job = make_job(alice)
+    old = claim_of("jobs@one")
+    expire(job)
+    assert jobs.reap_jobs() == 1
+    new = claim_of("jobs@two")
+    for act in (
+        lambda: jobs.store_progress(claim=old, progress=progress("stale")),
+        lambda: jobs.renew_lease(claim=old),
+        lambda: jobs.requeue_job(claim=old),
+        lambda: jobs.finish_job(claim=old, model_name="scripted"),
+        lambda: jobs.end_cancelled_job(claim=old),
+        lambda: jobs.fail_attempt(claim=old, code="x", problem="X.", is_retryable=False),
+    ):
+        with pytest.raises(LeaseLostError):
+            act()
+    assert not TranscriptSegment.objects.exists()
+    jobs.store_progress(claim=new, progress=progress("right"))
+    assert texts(job.recording) == ["right"]
+
+
+def test_a_renewed_lease_is_not_reaped(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    expire(job)
+    assert jobs.renew_lease(claim=claim) is False
+    assert jobs.reap_jobs() == 0
+
+
+def test_a_restarted_worker_takes_back_its_own_job_at_once(alice: User) -> None:
+    make_job(alice)
+    claim_of("jobs@one")
+    assert jobs.reclaim_jobs(worker="jobs@two") == 0
+    assert jobs.reclaim_jobs(worker="jobs@one") == 1
+    assert claim_of("jobs@one").fence == 2
+
+
+def test_reaping_wakes_a_worker_only_where_none_will_ask(
+    alice: User, sent: list[tuple[str, ...]]
+) -> None:
+    make_job(alice)
+    make_job(alice)
+    jobs.reap_jobs()
+    assert sent == [("transcription.run_jobs",)]
+    claim_of()
+    jobs.reap_jobs()
+    assert len(sent) == 1
+
+
+def test_three_lost_workers_at_one_place_end_the_job_with_a_sentence(alice: User) -> None:
+    job = make_job(alice)
+    for _ in range(jobs.MAX_FAILURES):
+        change(job, last_slice_at=None)
+        claim_of()
+        expire(job)
+        jobs.reap_jobs()
+    job.refresh_from_db()
+    job.recording.refresh_from_db()
+    assert (job.state, job.failures) == (JobState.FAILED, 3)
+    assert job.recording.state == RecordingState.ATTENTION
+    assert job.recording.problem == jobs.LOST_PROBLEM
+    assert jobs.claim_next_job(worker="jobs@one") is None
+
+
+def test_progress_forgives_earlier_failures(alice: User) -> None:
+    job = make_job(alice)
+    for _ in range(2 * jobs.MAX_FAILURES):
+        claim = claim_of()
+        jobs.store_progress(claim=claim, progress=progress("x"))
+        expire(job)
+        jobs.reap_jobs()
+    job.refresh_from_db()
+    assert (job.state, job.failures) == (JobState.QUEUED, 1)
+
+
+def test_a_failure_is_tried_again_after_a_pause_that_grows(alice: User) -> None:
+    job = make_job(alice)
+    for _ in range(2):
+        jobs.fail_attempt(claim=claim_of(), code="internal", problem="Oh.", is_retryable=True)
+    job.refresh_from_db()
+    assert (job.state, job.problem) == (JobState.QUEUED, "")
+    assert jobs.claim_next_job(worker="jobs@one") is None
+    change(job, last_slice_at=timezone.now() - jobs.RETRY_DELAYS[-1])
+    jobs.fail_attempt(claim=claim_of(), code="internal", problem="Oh.", is_retryable=True)
+    job.recording.refresh_from_db()
+    assert (job.recording.state, job.recording.problem) == (RecordingState.ATTENTION, "Oh.")
+
+
+def test_what_cannot_be_mended_fails_at_once(alice: User) -> None:
+    job = make_job(alice)
+    jobs.fail_attempt(claim=claim_of(), code="broken", problem="Broken.", is_retryable=False)
+    job.refresh_from_db()
+    assert (job.state, job.problem_code) == (JobState.FAILED, "broken")
+
+
+def test_a_waiting_job_is_cancelled_at_once(alice: User) -> None:
+    job = jobs.cancel_job(job=make_job(alice))
+    assert job.state == JobState.CANCELLED
+    job.recording.refresh_from_db()
+    assert job.recording.state == RecordingState.ATTENTION
+    assert job.recording.problem_code == "cancelled"
+    assert jobs.claim_next_job(worker="jobs@one") is None
+
+
+def test_a_running_job_is_asked_to_stop(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    assert jobs.renew_lease(claim=claim) is False
+    assert jobs.cancel_job(job=job).state == JobState.RUNNING
+    assert jobs.renew_lease(claim=claim) is True
+    jobs.end_cancelled_job(claim=claim)
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELLED
+    assert jobs.cancel_job(job=job).state == JobState.CANCELLED
+
+
+def test_a_cancelled_job_whose_worker_died_ends(alice: User) -> None:
+    job = make_job(alice)
+    claim_of()
+    jobs.cancel_job(job=job)
+    expire(job)
+    jobs.reap_jobs()
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELLED
+
+
+def test_a_recording_that_has_a_transcript_stays_ready_when_a_rerun_is_cancelled(
+    alice: User,
+) -> None:
+    job = make_job(alice)
+    finish(job, "first")
+    rerun = jobs.retry_job(recording=job.recording, requested_by=alice)
+    jobs.store_progress(claim=claim_of(), progress=progress("second"))
+    assert texts(job.recording) == ["first"]
+    jobs.cancel_job(job=rerun)
+    expire(rerun)
+    jobs.reap_jobs()
+    job.recording.refresh_from_db()
+    assert job.recording.state == RecordingState.READY
+    assert texts(job.recording) == ["first"]
+
+
+def test_a_rerun_replaces_a_pass_but_never_a_persons_edits(alice: User) -> None:
+    job = make_job(alice)
+    finish(job, "first")
+    second = jobs.retry_job(recording=job.recording, requested_by=alice)
+    finish(second, "second")
+    assert texts(job.recording) == ["second"]
+    TranscriptRevision.objects.filter(job=second).update(kind=RevisionKind.EDITED)
+    third = jobs.retry_job(recording=job.recording, requested_by=alice)
+    finish(third, "third")
+    assert texts(job.recording) == ["second"]
+    assert job.recording.notice == jobs.EDITS_STAND_NOTICE
+    assert TranscriptRevision.objects.get(job=third).is_complete
+
+
+def test_an_unfinished_draft_goes_when_a_later_one_is_complete(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    jobs.store_progress(claim=claim, progress=progress("half"))
+    jobs.fail_attempt(claim=claim, code="broken", problem="Broken.", is_retryable=False)
+    assert texts(job.recording) == ["half"]
+    finish(jobs.retry_job(recording=job.recording, requested_by=alice), "whole")
+    assert texts(job.recording) == ["whole"]
+    assert TranscriptRevision.objects.count() == 1
+
+
+def test_no_speech_is_a_ready_recording_with_a_notice(alice: User) -> None:
+    job = make_job(alice)
+    jobs.finish_job(claim=claim_of(), model_name="scripted")
+    job.recording.refresh_from_db()
+    assert job.recording.state == RecordingState.READY
+    assert job.recording.notice == jobs.NO_SPEECH_NOTICE
+    assert texts(job.recording) == []
+    finish(jobs.retry_job(recording=job.recording, requested_by=alice), "speech")
+    job.recording.refresh_from_db()
+    assert job.recording.notice == ""
+
+
+def test_a_notice_of_the_check_stays(alice: User) -> None:
+    job = make_job(alice, notice="Parts are damaged.")
+    finish(job, "rest")
+    job.recording.refresh_from_db()
+    assert job.recording.notice == "Parts are damaged."
+
+
+def test_deleting_during_a_run_leaves_nothing(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    jobs.store_progress(claim=claim, progress=progress("one"))
+    folder = job.recording.folder
+    recordings.delete_recording(recording=job.recording)
+    with pytest.raises(LeaseLostError):
+        jobs.renew_lease(claim=claim)
+    with pytest.raises(LeaseLostError):
+        jobs.store_progress(claim=claim, progress=progress("two"))
+    with pytest.raises(LeaseLostError):
+        jobs.finish_job(claim=claim, model_name="scripted")
+    assert not folder.exists()
+    for model in (Recording, Job, Attempt, TranscriptRevision, TranscriptSegment):
+        assert not model.objects.exists()
+
+
+def test_place_in_the_queue(alice: User, bob: User) -> None:
+    first, second = make_job(alice), make_job(alice)
+    other = make_job(bob)
+    live = make_job(bob, source=RecordingSource.LIVE)
+    places = [jobs.queue_position(job=job) for job in (live, first, other, second)]
+    assert places == [1, 2, 3, 4]
+    claim_of()
+    assert jobs.queue_position(job=live) == 0
+    assert jobs.queue_position(job=other) == 2  # Alice has waited longer than Bob, who was served
+
+
+def test_claiming_costs_the_same_however_long_the_queue(
+    alice: User, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(20):
+        make_job(alice)
+    # The queue, who was served, savepoint, claim, row, attempt, recording, release.
+    with django_assert_max_num_queries(8):
+        claim_of()
+
+
+def test_the_table_names_every_state() -> None:
+    assert set(jobs.JOB_TRANSITIONS) == set(JobState)

@@ -1,0 +1,42 @@
+"""Title, audience and end of a recording."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from tests.fakes.recordings import make_job, make_recording, make_upload
+from transcription.errors import InvalidInputError
+from transcription.models import Recording, Upload, UploadState
+from transcription.services import recordings
+from webapp.accounts.models import User
+
+
+def test_title_is_cleaned_and_needs_a_visible_sign(alice: User) -> None:
+    recording = recordings.rename_recording(recording=make_recording(alice), title=" Q3 \n plan ")
+    recording.refresh_from_db()
+    assert recording.title == "Q3 plan"
+    with pytest.raises(InvalidInputError):
+        recordings.rename_recording(recording=recording, title="\u202e")
+
+
+def test_audience_is_stored_and_told_to_open_pages(
+    alice: User, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    recording = make_recording(alice)
+    with django_capture_on_commit_callbacks() as callbacks:
+        recordings.set_audience(recording=recording, is_organisation_wide=True)
+    recording.refresh_from_db()
+    assert recording.is_organisation_wide
+    assert len(callbacks) == 1
+
+
+def test_deleting_takes_the_upload_and_the_bytes_with_it(alice: User) -> None:
+    upload = make_upload(alice)
+    recording = make_job(alice).recording
+    Upload.objects.filter(id=upload.id).update(state=UploadState.ACCEPTED, recording=recording)
+    recordings.delete_recording(recording=recording)
+    assert not recording.folder.exists()
+    assert not Recording.objects.exists()
+    assert not Upload.objects.exists()
+    recordings.delete_recording(recording=recording)
