@@ -15,8 +15,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import DatabaseError, DataError, IntegrityError, transaction
 from django.utils import timezone
 from redis import Redis
@@ -370,7 +372,7 @@ class Recorder:
 
     def _tidy_ended(self) -> None:
         """What a recorder left that was killed between the recording and the removal of its PCM."""
-        for folder in site_settings().media_dir.glob("live/*"):
+        for folder in Path(settings.MEDIA_ROOT).glob("live/*"):
             session = LiveSession.objects.filter(id=folder.name, state=LiveState.ENDED).first()
             if session is not None:
                 self._drop(folder.name)
@@ -382,7 +384,7 @@ class Recorder:
         self._broker.srem(SESSIONS_KEY, session_id)
         self._broker.delete(session_key(session_id), capture_key(session_id))
         self._audio.delete(audio_key(session_id))
-        storage.remove_folder(site_settings().media_dir / "live" / session_id)
+        storage.remove_folder(LiveSession(id=session_id).folder)
 
     def _forget(self, session_id: str) -> None:
         sync = self._syncs.pop(session_id, None)

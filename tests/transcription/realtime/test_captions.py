@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from asgiref.sync import sync_to_async
 
-from tests.fakes.live import Page, final, log_in, make_person, make_session, publish
+from tests.fakes.live import Page, final, log_in, make_person, make_session
 from transcription.models import LiveSession, Visibility
 from transcription.services import live_sessions
 

@@ -1,0 +1,348 @@
+"""A recording streamed as a live microphone: a client of `/ws/v1/stream`, and a load generator.
+
+It behaves as a page does: it sends each packet when its last sample has been spoken, keeps what is
+not acknowledged, and comes back to the same session after a lost connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import statistics
+import tempfile
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from asr_engine.audio import BYTES_PER_SAMPLE, SAMPLE_RATE, float_to_pcm16, samples_to_ms
+from asr_engine.batch.decode import decode_audio
+from asr_engine.protocol import PROTOCOL_VERSION, Packet, pack_packet
+
+IN_FLIGHT_SAMPLES: Final = 60 * SAMPLE_RATE
+"""Sent and not acknowledged at most: the server refuses more at a time."""
+CATCH_UP: Final = 4.0
+"""Times real time, after a lost connection."""
+RETRY_S: Final = 1.0
+GIVE_UP_S: Final = 60.0
+CLOSED_TIMEOUT_S: Final = 60.0
+LASTING: Final = frozenset({"final", "refined", "gap", "paused", "closed"})
+
+
+class CaptionError(Exception):
+    """The server refused the stream for good; the text is its reason."""
+
+
+@dataclass(slots=True)
+class StreamReport:
+    """What one stream saw. Lags are seconds from the end of the words to their arrival."""
+
+    utterance_starts: set[int] = field(default_factory=set)
+    first_partial_s: list[float] = field(default_factory=list)
+    final_s: list[float] = field(default_factory=list)
+    lags_s: list[float] = field(default_factory=list)
+    finals: dict[int, str] = field(default_factory=dict)
+    seqs: set[int] = field(default_factory=set)
+    sent_samples: int = 0
+    acknowledged_samples: int = 0
+    reconnections: int = 0
+    session: str = ""
+    recording: str = ""
+    problem: str = ""
+
+    def missed_seqs(self) -> int:
+        return max(self.seqs, default=0) - len(self.seqs)
+
+
+class PcmSource:
+    """PCM16 samples by position, from a decoded recording or a live standard input."""
+
+    def __init__(self, file: BinaryIO, *, is_live: bool) -> None:
+        self._file = file
+        self._is_live = is_live
+
+    async def packets(self, samples: int) -> AsyncIterator[bytes]:
+        """Pieces of `samples`; the last may be shorter. Only one reader of a live source."""
+        size, offset = samples * BYTES_PER_SAMPLE, 0
+        while True:
+            if self._is_live:
+                data = await asyncio.to_thread(self._file.read, size)
+            else:
+                self._file.seek(offset)
+                data = self._file.read(size)
+            data = data[: len(data) // BYTES_PER_SAMPLE * BYTES_PER_SAMPLE]
+            if not data:
+                return
+            offset += len(data)
+            yield data
+
+
+@contextlib.contextmanager
+def open_source(path: Path) -> Any:
+    """Decode `path` to a temporary file that all streams read. Raises AudioError."""
+    with tempfile.TemporaryFile() as file:
+        for samples in decode_audio(path):
+            file.write(float_to_pcm16(np.asarray(samples)))
+        yield PcmSource(file, is_live=False)
+
+
+class CaptionStream:
+    """One session, from hello to closed."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        language: str = "",
+        mode_ms: int = 0,
+        packet_ms: int = 0,
+        on_event: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self.report = StreamReport()
+        self._url = url
+        self._hello = {
+            "type": "hello",
+            "version": PROTOCOL_VERSION,
+            "capture_id": secrets.token_hex(16),
+            "sample_rate": SAMPLE_RATE,
+            "encoding": "pcm16",
+            "language": language,
+            "mode_ms": mode_ms,
+            "token": token,
+        }
+        self._packet_ms = packet_ms
+        self._on_event = on_event
+        self._kept: deque[Packet] = deque()
+        self._unsent: deque[Packet] = deque()
+        self._changed = asyncio.Event()
+        self._is_complete = False
+        self._is_stop_sent = False
+        self._is_finished = False
+        self._started_s = 0.0
+        self._sequence = 0
+
+    async def run(self, source: PcmSource) -> StreamReport:
+        """Stream all of `source`. Raises CaptionError when the server refuses it for good."""
+        reader: asyncio.Task[None] | None = None
+        lost_at_s: float | None = None
+        try:
+            while not self._is_finished:
+                try:
+                    async with connect(self._url, max_size=None, max_queue=None) as socket:
+                        await self._greet(socket)
+                        lost_at_s = None
+                        if reader is None:
+                            self._started_s = time.monotonic()
+                            reader = asyncio.create_task(self._speak(source))
+                        await self._converse(socket)
+                except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError) as error:
+                    lost_at_s = lost_at_s or time.monotonic()
+                    if self._is_finished:
+                        break
+                    if time.monotonic() - lost_at_s > GIVE_UP_S or not self.report.session:
+                        raise CaptionError(_reason(error, self.report.problem)) from error
+                    self.report.reconnections += 1
+                    await asyncio.sleep(RETRY_S)
+        finally:
+            if reader is not None:
+                reader.cancel()
+                await asyncio.gather(reader, return_exceptions=True)
+        return self.report
+
+    async def _greet(self, socket: ClientConnection) -> None:
+        await socket.send(json.dumps({**self._hello, "session": self.report.session}))
+        while True:
+            event = json.loads(await socket.recv())
+            if event["type"] == "error":
+                self._refused(event)
+            if event["type"] == "ready":
+                break
+        self.report.session = event["session"]
+        self._packet_ms = self._packet_ms or event["packet_ms"]
+        self._acknowledge(event["sample"])
+        self._unsent = deque(self._kept)
+        self._is_stop_sent = False
+        if self.report.reconnections:
+            await socket.send(json.dumps({"type": "refetch", "after_seq": 0}))
+
+    async def _converse(self, socket: ClientConnection) -> None:
+        sender = asyncio.create_task(self._send(socket))
+        try:
+            async for message in socket:
+                self._hear(json.loads(message))
+                if self._is_finished:
+                    return
+            if self._is_stop_sent:  # closed normally: the rest happens without us
+                self._is_finished = True
+        finally:
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    # Out --------------------------------------------------------------------------------------
+
+    async def _speak(self, source: PcmSource) -> None:
+        """A packet exists once its last sample has been spoken."""
+        position = 0
+        async for payload in source.packets(self._packet_ms * SAMPLE_RATE // 1000):
+            packet = Packet(self._sequence, position, payload)
+            self._sequence += 1
+            position += len(payload) // BYTES_PER_SAMPLE
+            spoken_s = self._started_s + position / SAMPLE_RATE
+            await asyncio.sleep(max(0.0, spoken_s - time.monotonic()))
+            self._kept.append(packet)
+            self._unsent.append(packet)
+            self.report.sent_samples = position
+            self._changed.set()
+        self._is_complete = True
+        self._changed.set()
+
+    async def _send(self, socket: ClientConnection) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            while self._unsent and self._in_flight() < IN_FLIGHT_SAMPLES:
+                packet = self._unsent.popleft()
+                await socket.send(pack_packet(packet))
+                if self._unsent:
+                    await asyncio.sleep(self._packet_ms / 1000 / CATCH_UP)
+            if self._is_complete and not self._unsent and not self._is_stop_sent:
+                self._is_stop_sent = True
+                stop = {"type": "stop", "sample": self.report.sent_samples}
+                await socket.send(json.dumps(stop))
+
+    def _in_flight(self) -> int:
+        next_sample = self._unsent[0].first_sample
+        return next_sample - self.report.acknowledged_samples
+
+    def _acknowledge(self, sample: int) -> None:
+        self.report.acknowledged_samples = max(self.report.acknowledged_samples, sample)
+        while self._kept and _end_of(self._kept[0]) <= sample:
+            self._kept.popleft()
+        self._changed.set()
+
+    # In ---------------------------------------------------------------------------------------
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        match event["type"]:
+            case "ack":
+                self._acknowledge(event["sample"])
+            case "error":
+                self._refused(event)
+            case "history":
+                for stored in event["events"]:
+                    self._keep(stored)
+            case "partial":
+                self._time_partial(event)
+            case "closed":
+                self.report.recording = event.get("recording", "")
+                self._is_finished = True
+        if event["type"] in LASTING:
+            self._keep(event)
+        if event["type"] == "final":
+            lag_s = self._lag_s(event["end_ms"])
+            self.report.final_s.append(lag_s)
+            self.report.lags_s.append(lag_s)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def _keep(self, event: dict[str, Any]) -> None:
+        if "seq" in event:
+            self.report.seqs.add(event["seq"])
+        if event["type"] == "final":
+            self.report.finals[event["utterance"]] = event["text"]
+
+    def _time_partial(self, event: dict[str, Any]) -> None:
+        if event["utterance"] not in self.report.utterance_starts:
+            self.report.utterance_starts.add(event["utterance"])
+            self.report.first_partial_s.append(self._lag_s(event["start_ms"]))
+        self.report.lags_s.append(self._lag_s(event["end_ms"]))
+
+    def _lag_s(self, position_ms: int) -> float:
+        return time.monotonic() - self._started_s - position_ms / 1000
+
+    def _refused(self, event: dict[str, Any]) -> None:
+        """Remember why; what may pass by itself is tried again."""
+        self.report.problem = event["reason"]
+        if event["code"] != "try_later":
+            raise CaptionError(event["reason"])
+
+
+def _end_of(packet: Packet) -> int:
+    return packet.first_sample + len(packet.payload) // BYTES_PER_SAMPLE
+
+
+def _reason(error: Exception, problem: str) -> str:
+    return problem or f"The server cannot be reached ({type(error).__name__})."
+
+
+# Reports -----------------------------------------------------------------------------------------
+
+
+def percentile(values: list[float], share: float) -> float | None:
+    """Nearest-rank percentile, rounded to milliseconds; None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
+
+
+def drift_s(lags_s: list[float]) -> float | None:
+    """Median lag of the last quarter less that of the first."""
+    quarter = len(lags_s) // 4
+    if not quarter:
+        return None
+    return round(statistics.median(lags_s[-quarter:]) - statistics.median(lags_s[:quarter]), 3)
+
+
+def summarise(reports: list[StreamReport]) -> dict[str, Any]:
+    """Figures over all streams, JSON-able. `time_to_first_partial_s` counts from the start of an
+    utterance's first word, `time_to_final_s` from the end of its last, as the engine timed them."""
+    lags = [lag for report in reports for lag in report.lags_s]
+    finals = [lag for report in reports for lag in report.final_s]
+    partials = [lag for report in reports for lag in report.first_partial_s]
+    drifts = [drift for report in reports if (drift := drift_s(report.lags_s)) is not None]
+    lost = [report.sent_samples - report.acknowledged_samples for report in reports]
+    return {
+        "streams": len(reports),
+        "refused": [report.problem for report in reports if not report.session],
+        "audio_s": round(max((r.sent_samples for r in reports), default=0) / SAMPLE_RATE, 1),
+        "finals": sum(len(report.finals) for report in reports),
+        "time_to_first_partial_s": {
+            "p50": percentile(partials, 0.5),
+            "p95": percentile(partials, 0.95),
+        },
+        "time_to_final_s": {"p50": percentile(finals, 0.5), "p95": percentile(finals, 0.95)},
+        "lag_s": {"p50": percentile(lags, 0.5), "p95": percentile(lags, 0.95)},
+        "drift_s": max(drifts, default=None),
+        "lost_events": sum(report.missed_seqs() for report in reports),
+        "unacknowledged_ms": samples_to_ms(sum(lost)),
+        "reconnections": sum(report.reconnections for report in reports),
+        "recordings": [report.recording for report in reports if report.recording],
+    }
+
+
+async def run_streams(streams: list[CaptionStream], source: PcmSource, spread_s: float) -> None:
+    """Run all of them, begun over `spread_s`; a refusal ends one stream, not the others."""
+
+    async def run_later(stream: CaptionStream, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+        try:
+            await stream.run(source)
+        except CaptionError as error:
+            stream.report.problem = str(error)
+
+    await asyncio.gather(
+        *(
+            run_later(stream, spread_s * number / len(streams))
+            for number, stream in enumerate(streams)
+        )
+    )
