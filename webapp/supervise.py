@@ -56,8 +56,8 @@ SERVERS: Final = (
 )
 _CELERY: Final = ("-m", "celery", "--quiet", "-A", "webapp.celery")
 _WORKER: Final = (*_CELERY, "worker", "--without-gossip", "--without-mingle", "--loglevel=INFO")
+WEB: Final = ProcessSpec("web", ("-m", "webapp.serve"))
 WORKERS: Final = (
-    ProcessSpec("web", ("-m", "webapp.serve")),
     ProcessSpec("engine", ("-m", "asr_engine.worker")),
     ProcessSpec("recorder", ("manage.py", "record_live")),
     ProcessSpec("jobs", (*_WORKER, "-Q", "batch", "--pool=solo", "-n", "jobs@%h")),
@@ -179,11 +179,12 @@ class Supervisor:
 
     def __init__(self, settings: Settings, stream: IO[str]) -> None:
         self._settings = settings
-        names = [spec.name for spec in (*SERVERS, *WORKERS)]
+        names = [spec.name for spec in (*SERVERS, WEB, *WORKERS)]
         self._output = Output(stream, [*names, "server"])
         run_dir = settings.data_dir / "run"
         run_dir.mkdir(mode=0o700, exist_ok=True)
         self._servers = [Child(spec, self._output, run_dir) for spec in SERVERS]
+        self._web = Child(WEB, self._output, run_dir)
         self._workers = [Child(spec, self._output, run_dir) for spec in WORKERS]
         self._tasks: dict[Child, asyncio.Task[None]] = {}
 
@@ -204,12 +205,12 @@ class Supervisor:
         finally:
             starting.cancel()
             self._output.line("server", "stopping")
-            await self._stop(self._workers)
+            await self._stop([self._web, *self._workers])
             await self._stop(self._servers)
             self._output.line("server", "stopped")
 
     async def _start(self) -> None:
-        self._keep_running(self._servers)
+        self._keep_running([*self._servers, self._web])  # people wait for the pages
         for url in (self._settings.broker_url, self._settings.audio_url):
             await wait_for_server(url)
         self._keep_running(self._workers)
