@@ -31,6 +31,7 @@ from transcription.models import LiveSession, LiveState, Visibility
 from transcription.pages.requests import PersonRequest
 from transcription.services import live_sessions
 
+OVER = frozenset({LiveState.ENDING, LiveState.ENDED})
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -159,7 +160,7 @@ def live_new(request: PersonRequest) -> HttpResponse:
 def live_capture(request: PersonRequest, session_id: UUID) -> HttpResponse:
     """The owner's page: the microphone, the state, the captions as others see them."""
     session = selectors.access_own_live_session_by_id(request.user, session_id)
-    if session.state in {LiveState.ENDING, LiveState.ENDED}:
+    if session.state in OVER:
         return redirect(_recording_address(session) or reverse("live_captions", args=[session.id]))
     context = {
         "session": session,
@@ -178,8 +179,7 @@ def live_captions(request: PersonRequest, session_id: UUID) -> HttpResponse:
     context = {
         "session": session,
         "live": _addresses(request, session),
-        "is_owner": session.owner_id == request.user.pk,
-        "recording": _recording_address(session),
+        "can_capture": session.owner_id == request.user.pk and session.state not in OVER,
     }
     return render(request, "live/captions.html", context)
 

@@ -39,6 +39,7 @@ export class CaptionsView {
     this.isFollowing = true;
     this.newLines = 0;
     this.intentUntilMs = 0;
+    this.listHeight = 0;
     this.#watch();
   }
 
@@ -53,7 +54,7 @@ export class CaptionsView {
   setTimes(pairs, shown) {
     this.pairs = pairs;
     this.timesShown = shown;
-    this.store.entries.forEach((entry, i) => this.#drawTime(this.list.children[i], entry));
+    this.store.entries.forEach((_, index) => this.#drawTime(index));
     this.#drawPartial();
   }
 
@@ -73,6 +74,8 @@ export class CaptionsView {
   #insert({ entry, index }) {
     const item = entry.kind === "final" ? this.#makeFinal(entry) : this.#makeMark(entry);
     this.list.insertBefore(item, this.list.children[index] ?? null);
+    this.#drawTime(index);
+    if (index + 1 < this.store.entries.length) this.#drawTime(index + 1);
     if (!this.isFollowing && entry.kind === "final") {
       this.newLines += 1;
       this.#drawBack();
@@ -93,7 +96,6 @@ export class CaptionsView {
     const item = document.createElement("li");
     item.className = "caption";
     item.append(this.#makeTime(), this.#makeText(entry.text, entry.language));
-    this.#drawTime(item, entry);
     return item;
   }
 
@@ -107,7 +109,6 @@ export class CaptionsView {
         ? `${formatLength(entry.endMs - entry.startMs)} of sound did not arrive`
         : "Paused";
     item.append(this.#makeTime(), words);
-    this.#drawTime(item, entry);
     return item;
   }
 
@@ -125,24 +126,30 @@ export class CaptionsView {
     return words;
   }
 
-  #drawTime(item, entry) {
-    const time = item.querySelector(".caption-time");
-    const words = this.timeOf(entry);
-    if (time.textContent !== words) time.textContent = words;
+  /** A time that repeats the one above it is left out: the margin stays quiet. */
+  #drawTime(index) {
+    const entry = this.store.entries[index];
+    const time = this.list.children[index].querySelector(".caption-time");
+    time.textContent = this.#timeBelow(entry, index);
     time.title = this.timesShown === "clock" ? formatElapsed(entry.startMs) : "";
+  }
+
+  #timeBelow(entry, index) {
+    const words = this.timeOf(entry);
+    return index > 0 && this.timeOf(this.store.entries[index - 1]) === words ? "" : words;
   }
 
   #drawPartial() {
     const partial = this.store.partial;
-    const text = this.partial.querySelector(".caption-text");
     const words = partial?.text ?? "";
+    const text = this.partial.querySelector(".caption-text");
     this.partial.classList.toggle("is-empty", words === "");
     if (text.textContent !== words) {
       text.textContent = words;
       text.lang = languageOf(words, this.language);
     }
+    const shown = partial === null ? "" : this.#timeBelow(partial, this.store.entries.length);
     const time = this.partial.querySelector(".caption-time");
-    const shown = partial === null ? "" : this.timeOf(partial);
     if (time.textContent !== shown) time.textContent = shown;
   }
 
@@ -156,8 +163,7 @@ export class CaptionsView {
     });
     this.scroll.addEventListener("scroll", () => this.#scrolled(intend), { passive: true });
     this.back.addEventListener("click", () => this.backToLive());
-    // Letters that load late, another size of text, a turned telephone.
-    const sizes = new ResizeObserver(() => this.#follow());
+    const sizes = new ResizeObserver(() => this.#resized());
     sizes.observe(this.list);
     sizes.observe(this.scroll);
   }
@@ -183,6 +189,14 @@ export class CaptionsView {
     if (!this.isFollowing) return;
     const top = this.#liveTop();
     if (top > this.scroll.scrollTop) this.scroll.scrollTop = top;
+  }
+
+  /** Heights that were estimates become real, letters load late, a telephone is turned. */
+  #resized() {
+    const hasShrunk = this.list.offsetHeight < this.listHeight;
+    this.listHeight = this.list.offsetHeight;
+    if (hasShrunk && this.isFollowing) this.scroll.scrollTop = this.#liveTop();
+    else this.#follow();
   }
 
   #drawBack() {

@@ -146,6 +146,7 @@ async function createSession() {
 
 async function start(isTakingOver = false) {
   showObstacle("");
+  await microphone.settled();
   const sentence = microphone.isOpen ? "" : await openMicrophone(find("#device").value);
   if (sentence !== "") {
     showObstacle(sentence);

@@ -7,6 +7,8 @@
 const SILENT_AFTER_MS = 2500;
 const STALLED_AFTER_MS = 2000;
 const CHECK_MS = 500;
+/** A context that a browser holds back until somebody touches the page never resumes by itself. */
+const RESUME_TIMEOUT_MS = 300;
 
 const REFUSALS = {
   NotAllowedError:
@@ -77,8 +79,21 @@ export class Microphone extends EventTarget {
       .map((device, i) => ({ id: device.deviceId, name: device.label || `Microphone ${i + 1}` }));
   }
 
-  /** Open `deviceId` ("" is the browser's choice). Raises what getUserMedia raises. */
-  async open(deviceId = "") {
+  /**
+   * Open `deviceId` ("" is the browser's choice); the one before is let go when the new one stands.
+   * One after the other, whoever asks. Raises what getUserMedia raises.
+   */
+  open(deviceId = "") {
+    this.opening = this.settled().then(() => this.#open(deviceId));
+    return this.opening;
+  }
+
+  /** Resolves when nothing is being opened, whatever came of it. */
+  async settled() {
+    await this.opening?.catch(() => {});
+  }
+
+  async #open(deviceId) {
     const stream = await navigator.mediaDevices.getUserMedia({
       audio: {
         ...(deviceId ? { deviceId: { exact: deviceId } } : {}),
@@ -89,16 +104,16 @@ export class Microphone extends EventTarget {
         autoGainControl: true,
       },
     });
+    const context = new AudioContext({ latencyHint: "interactive" });
+    await context.audioWorklet.addModule(this.workletAddress);
+    const node = new AudioWorkletNode(context, "capture", { numberOfOutputs: 1 });
+    node.port.onmessage = ({ data }) => this.#hear(data);
+    context.createMediaStreamSource(stream).connect(node);
+    node.connect(context.destination); // silent; a node without a listener may not run
     this.#release();
-    this.stream = stream;
-    this.context = new AudioContext({ latencyHint: "interactive" });
-    await this.context.audioWorklet.addModule(this.workletAddress);
-    this.node = new AudioWorkletNode(this.context, "capture", { numberOfOutputs: 1 });
-    this.node.port.onmessage = ({ data }) => this.#hear(data);
-    this.context.createMediaStreamSource(stream).connect(this.node);
-    this.node.connect(this.context.destination); // silent; a node without a listener may not run
+    Object.assign(this, { stream, context, node });
     this.#watch(stream.getAudioTracks()[0]);
-    await Promise.race([this.context.resume(), new Promise((done) => setTimeout(done, 300))]);
+    await Promise.race([context.resume(), new Promise((done) => setTimeout(done, RESUME_TIMEOUT_MS))]);
   }
 
   /** Somebody touched the page: audio may flow. */

@@ -193,21 +193,17 @@ class CaptureSender {
   }
 
   #becomeReady(event) {
-    this.isReady = true;
     this.isTakingOver = false;
     this.problem = { code: "", reason: "" };
     this.backoff.reset();
-    if (!this.hasBeenReady) {
-      this.hasBeenReady = true;
-      this.outbox.startBehind(event.next_sample);
-      this.#keep(this.outbox.items);
-    }
+    const isFirst = !this.hasBeenReady;
+    this.hasBeenReady = true;
+    if (isFirst) this.outbox.startBehind(event.next_sample);
     this.outbox.ready(event.packet_ms, event.sample);
     this.isWaiting = event.state === "waiting";
-    if (this.phase !== "stopping") {
-      this.phase = this.outbox.isStopped ? "stopping" : "live";
-    }
-    this.#send();
+    this.phase = this.outbox.isStopped ? "stopping" : "live";
+    this.isReady = true;
+    this.#keep(isFirst ? this.outbox.items : []);
   }
 
   #lost(code) {

@@ -19,7 +19,7 @@ export function formatLength(ms) {
   return total % 60 === 0 ? `${minutes} min` : `${minutes} min ${total % 60} s`;
 }
 
-const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 
 export function formatTimeOfDay(wallMs) {
   return timeOfDay.format(wallMs);
