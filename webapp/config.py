@@ -37,8 +37,9 @@ class Settings(BaseSettings):
         env_prefix="TRANSCRIBE_", frozen=True, use_attribute_docstrings=True, extra="ignore"
     )
 
-    data_dir: Path
-    """Where everything that must last lives: database, recordings, broker file, models."""
+    data_dir: Path = BASE_DIR / "var"
+    """Where everything that must last lives: database, recordings, broker file, models. Only in the
+    environment, since the settings file lies there too."""
     secret_key: SecretStr
     """Django's signing key. `make setup` makes one."""
     debug: bool = False
