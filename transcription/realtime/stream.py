@@ -41,6 +41,14 @@ class StreamSocket(CapturingSocket):
             visibility=Visibility.PRIVATE,
         )
 
+    async def on_close(self) -> None:
+        """A session that no engine took leaves nothing behind."""
+        await super().on_close()
+        if self.session_id:
+            await database_sync_to_async(live_sessions.delete_unstarted_session)(
+                session_id=self.session_id
+            )
+
     def fetch_session(self) -> LiveSession:
         return selectors.access_own_live_session_by_id(self._token_owner(), self.session_id)
 

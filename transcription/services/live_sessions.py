@@ -104,6 +104,11 @@ def end_live_session(*, session: LiveSession) -> LiveSession:
     return session
 
 
+def delete_unstarted_session(*, session_id: uuid.UUID | str) -> None:
+    """Harmless for a session that was live at any time."""
+    LiveSession.objects.filter(id=session_id, state=LiveState.CREATED).delete()
+
+
 def note_packet(*, session_id: uuid.UUID | str, at: datetime) -> None:
     """Remember that audio came until `at`: the time of grace counts from there."""
     LiveSession.objects.filter(id=session_id).update(last_packet_at=at)
