@@ -43,8 +43,8 @@ from asr_engine.streaming.scheduler import Batch, ReadyStream, Scheduler
 from asr_engine.streaming.slots import SlotPool
 from asr_engine.streaming.stream import Stream
 
-WINDOWS_PER_STEP = 32
-"""Rounds of voice activity before a model step: about a second of audio of every stream."""
+WINDOWS_PER_STEP = 256
+"""Rounds of voice activity before a model step: about eight seconds of audio of a laggard."""
 LAG_NOTE_MS = 2000
 LAG_NOTE_EVERY_S = 1.0
 

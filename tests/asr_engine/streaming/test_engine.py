@@ -1,0 +1,476 @@
+"""The engine with the scripted models on a virtual clock."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import structlog
+
+from asr_engine.audio import SAMPLE_RATE, samples_to_ms
+from asr_engine.backends.scripted import (
+    BLOCK_SAMPLES,
+    ScriptedModel,
+    encode_blocks,
+    script,
+    script_text,
+)
+from asr_engine.endpointing import EndpointRules
+from asr_engine.errors import (
+    NoFreeSlotError,
+    OverloadedError,
+    StreamError,
+    UnknownStreamError,
+    UnsupportedModeError,
+)
+from asr_engine.events import (
+    Ended,
+    Endpoint,
+    EndpointReason,
+    Failed,
+    Final,
+    Gap,
+    Lag,
+    Partial,
+    StreamEvent,
+)
+from asr_engine.streaming import Engine
+from tests.fakes.engines import (
+    CountingModel,
+    FailingModel,
+    VirtualClock,
+    finals_of,
+    hear_alone,
+    run,
+    scripted_engine,
+    text_of,
+)
+
+KINDS = pytest.mark.parametrize("is_gated", [False, True], ids=["continuous", "gated"])
+MODES = pytest.mark.parametrize("mode_ms", [80, 160, 560, 1120])
+PAUSE: list[int | None] = [None] * 10
+
+
+def played(engine: Engine, blocks: list[int | None], stream: str = "a") -> list[StreamEvent]:
+    """Open `stream`, hear `blocks` at once, leave it open."""
+    engine.open_stream(stream)
+    engine.accept_audio(stream, 0, encode_blocks(blocks))
+    return run(engine)
+
+
+@KINDS
+@MODES
+def test_words_become_finals(mode_ms: int, *, is_gated: bool) -> None:
+    blocks = script(37)
+    events = hear_alone(scripted_engine(is_gated=is_gated), encode_blocks(blocks), mode_ms=mode_ms)
+    assert text_of(events) == script_text(blocks)
+
+
+@KINDS
+@MODES
+def test_last_word_is_kept_for_every_remainder_of_a_chunk(mode_ms: int, *, is_gated: bool) -> None:
+    """Audio that ends on a word, at every hundredth of a second of a chunk."""
+    engine = scripted_engine(is_gated=is_gated)
+    words = encode_blocks([*PAUSE, *range(20)])
+    chunk = mode_ms * SAMPLE_RATE // 1000
+    for lead in range(0, chunk, max(160, chunk // 12)):
+        audio = np.concatenate([np.zeros(lead, dtype=np.float32), words])
+        engine.open_stream("a", mode_ms=mode_ms)
+        engine.accept_audio("a", 0, audio)
+        engine.end_audio("a")
+        assert text_of(run(engine)) == script_text(range(20)), lead
+        engine.close_stream("a")
+
+
+@KINDS
+def test_numbers_have_no_holes_and_times_do_not_overlap(*, is_gated: bool) -> None:
+    finals = finals_of(hear_alone(scripted_engine(is_gated=is_gated), encode_blocks(script(80))))
+    assert [final.utterance for final in finals] == list(range(10))
+    for final, following in itertools.pairwise(finals):
+        assert 0 <= final.start_ms < final.end_ms <= following.start_ms
+    for final in finals:
+        assert final.start_ms <= final.words[0].start_ms
+        assert final.words[-1].end_ms <= final.end_ms
+
+
+@KINDS
+def test_speech_without_words_takes_no_number(*, is_gated: bool) -> None:
+    """A cough opens an utterance and leaves no final."""
+    noise = np.random.default_rng(3).normal(0, 0.2, 8 * BLOCK_SAMPLES).astype(np.float32)
+    audio = np.concatenate(
+        [
+            encode_blocks([*PAUSE, 1, 2, 3, *PAUSE]),
+            noise,
+            encode_blocks([*PAUSE, 4, 5, *PAUSE]),
+        ]
+    )
+    events = hear_alone(scripted_engine(is_gated=is_gated), audio)
+    finals = finals_of(events)
+    assert [(final.utterance, final.text) for final in finals] == [(0, "w1 w2 w3"), (1, "w4 w5")]
+    assert any(isinstance(event, Endpoint) for event in events)
+
+
+@KINDS
+def test_a_final_is_preceded_by_growing_partials_of_its_utterance(*, is_gated: bool) -> None:
+    events = hear_alone(scripted_engine(is_gated=is_gated), encode_blocks(script(16)))
+    seen: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, Partial):
+            assert event.text.startswith(seen.get(event.utterance, ""))
+            seen[event.utterance] = event.text
+        if isinstance(event, Final):
+            assert event.text.startswith(seen.pop(event.utterance))
+    assert seen == {}
+
+
+@KINDS
+def test_final_comes_at_the_endpoint_without_more_audio(*, is_gated: bool) -> None:
+    """The silence rule and no more: a speaker who falls silent is not kept waiting."""
+    engine = scripted_engine(is_gated=is_gated)
+    events = played(engine, [*PAUSE, *range(6), *[None] * 7])
+    assert text_of(events) == script_text(range(6))
+    (final,) = finals_of(events)
+    assert final.reason is EndpointReason.SILENCE
+    assert abs(final.speech_end_ms - 1600) <= 32
+
+
+@KINDS
+def test_first_word_is_heard_from_its_start(*, is_gated: bool) -> None:
+    """The pre-roll reaches back over the windows that voice activity needs to be sure."""
+    blocks: list[int | None] = [None, None, None, 1, 2, 3, *PAUSE]
+    (final,) = finals_of(played(scripted_engine(is_gated=is_gated), blocks))
+    assert final.text == "w1 w2 w3"
+    assert abs(final.start_ms - 300) <= 10
+
+
+@KINDS
+def test_a_gap_closes_the_utterance_and_is_told(*, is_gated: bool) -> None:
+    engine = scripted_engine(is_gated=is_gated)
+    engine.open_stream("a")
+    engine.accept_audio("a", 0, encode_blocks([*PAUSE, 1, 2, 3]))
+    engine.accept_audio("a", 10 * SAMPLE_RATE, encode_blocks([4, 5, *PAUSE]))
+    events = run(engine)
+    first, second = finals_of(events)
+    assert (first.text, first.reason) == ("w1 w2 w3", EndpointReason.GAP)
+    assert (second.text, second.reason) == ("w4 w5", EndpointReason.SILENCE)
+    assert [event for event in events if isinstance(event, Gap)] == [Gap("a", 1300, 10_000)]
+    assert first.resume_sample == 13 * BLOCK_SAMPLES
+    assert Endpoint("a", EndpointReason.GAP, 10 * SAMPLE_RATE) in events
+
+
+def test_a_gap_of_hours_costs_nothing() -> None:
+    model = CountingModel()
+    engine = scripted_engine(model)
+    engine.open_stream("a")
+    engine.accept_audio("a", 0, encode_blocks([*PAUSE, 1]))
+    engine.accept_audio("a", 5 * 3600 * SAMPLE_RATE, encode_blocks([2, *PAUSE]))
+    assert text_of(run(engine)) == "w1 w2"
+    assert len(model.steps) < 30
+
+
+@KINDS
+def test_audio_heard_already_is_not_heard_again(*, is_gated: bool) -> None:
+    audio = encode_blocks([*PAUSE, *range(9), *PAUSE])
+    engine = scripted_engine(is_gated=is_gated)
+    engine.open_stream("a")
+    events: list[StreamEvent] = []
+    for start in range(0, len(audio), 3200):
+        engine.accept_audio("a", max(0, start - 2000), audio[max(0, start - 2000) : start + 3200])
+        engine.accept_audio("a", 0, audio[:3200])
+        events += run(engine)
+    assert text_of(events) == script_text(range(9))
+    assert not [event for event in events if isinstance(event, Gap)]
+
+
+@KINDS
+def test_a_pause_closes_the_utterance_at_once(*, is_gated: bool) -> None:
+    engine = scripted_engine(is_gated=is_gated)
+    events = played(engine, [*PAUSE, 1, 2])
+    assert finals_of(events) == []
+    engine.pause("a")
+    (final,) = finals_of(run(engine))
+    assert (final.text, final.reason) == ("w1 w2", EndpointReason.PAUSE)
+    engine.accept_audio("a", 12 * BLOCK_SAMPLES, encode_blocks([3, 4, *PAUSE]))
+    events = run(engine)
+    assert text_of(events) == "w3 w4"
+    assert not [event for event in events if isinstance(event, Gap)]
+
+
+@KINDS
+def test_a_pause_after_a_pause_closes_nothing(*, is_gated: bool) -> None:
+    engine = scripted_engine(is_gated=is_gated)
+    played(engine, [*PAUSE, 1, 2])
+    for _ in range(3):
+        engine.pause("a")
+        run(engine)
+    engine.accept_audio("a", 12 * BLOCK_SAMPLES, encode_blocks([3, *PAUSE]))
+    assert text_of(run(engine)) == "w3"
+
+
+@KINDS
+def test_the_end_gives_the_last_words_and_then_ended(*, is_gated: bool) -> None:
+    engine = scripted_engine(is_gated=is_gated)
+    played(engine, [*PAUSE, 1, 2])
+    engine.end_audio("a", reason=EndpointReason.IDLE)
+    *_, final, ended = run(engine)
+    assert isinstance(final, Final)
+    assert (final.text, final.reason) == ("w1 w2", EndpointReason.IDLE)
+    assert ended == Ended("a", 12 * BLOCK_SAMPLES)
+    with pytest.raises(StreamError):
+        engine.accept_audio("a", 12 * BLOCK_SAMPLES, encode_blocks([3]))
+
+
+@KINDS
+def test_the_end_of_a_stream_without_audio_is_told(*, is_gated: bool) -> None:
+    engine = scripted_engine(is_gated=is_gated)
+    engine.open_stream("a", first_sample=777)
+    engine.end_audio("a")
+    assert run(engine)[-1] == Ended("a", 777)
+
+
+@KINDS
+def test_the_end_right_after_a_pause_is_told(*, is_gated: bool) -> None:
+    engine = scripted_engine(is_gated=is_gated)
+    engine.open_stream("a")
+    engine.accept_audio("a", 0, encode_blocks([*PAUSE, 1, 2]))
+    engine.pause("a")
+    engine.end_audio("a")
+    events = run(engine)
+    assert text_of(events) == "w1 w2"
+    assert events[-1] == Ended("a", 12 * BLOCK_SAMPLES)
+
+
+def test_endless_speech_loses_no_word_at_its_cuts() -> None:
+    """A gated model hears again from the cut what the next utterance owns."""
+    blocks: list[int | None] = [None] * 5
+    for number in range(700):
+        blocks += [number, None, None] if number % 29 == 28 else [number]
+    events = hear_alone(scripted_engine(is_gated=True), encode_blocks(blocks))
+    finals = finals_of(events)
+    assert text_of(events) == script_text(blocks)
+    assert {final.reason for final in finals[:-1]} == {EndpointReason.LENGTH}
+    assert all(final.end_ms - final.start_ms <= 30_000 for final in finals)
+    for final, following in itertools.pairwise(finals):
+        assert final.end_ms <= following.start_ms
+
+
+def test_endless_speech_is_bounded_for_a_continuous_model() -> None:
+    events = hear_alone(scripted_engine(), encode_blocks([None, *range(700), None]))
+    finals = finals_of(events)
+    assert all(final.end_ms - final.start_ms <= 30_500 for final in finals)
+    # A word that lies across a cut may show on both sides; none is lost.
+    said = [word for final in finals for word in final.text.split()]
+    assert list(dict.fromkeys(said)) == script_text(range(700)).split()
+
+
+@KINDS
+@MODES
+def test_a_successor_says_exactly_what_was_left(mode_ms: int, *, is_gated: bool) -> None:
+    """From any final's resume_sample and number on, another engine says the rest."""
+    audio = encode_blocks(script(48))
+    finals = finals_of(hear_alone(scripted_engine(is_gated=is_gated), audio, mode_ms=mode_ms))
+    for index, final in enumerate(finals[:-1]):
+        successor = scripted_engine(is_gated=is_gated)
+        successor.open_stream(
+            "a",
+            mode_ms=mode_ms,
+            next_utterance=final.utterance + 1,
+            first_sample=final.resume_sample,
+        )
+        successor.accept_audio("a", 0, audio)
+        successor.end_audio("a")
+        rest = finals_of(run(successor))
+        assert text_of(rest) == text_of(finals[index + 1 :])
+        assert rest[0].utterance == final.utterance + 1
+
+
+@KINDS
+def test_silence_moves_the_place_to_resume(*, is_gated: bool) -> None:
+    """Else the audio of a silent hour could never be trimmed."""
+    engine = scripted_engine(is_gated=is_gated)
+    notes = [
+        event.resume_sample for event in played(engine, [None] * 300) if isinstance(event, Endpoint)
+    ]
+    assert notes == sorted(set(notes))
+    assert notes[-1] > 24 * SAMPLE_RATE
+
+
+@KINDS
+def test_memory_of_a_stream_is_bounded(*, is_gated: bool) -> None:
+    engine = scripted_engine(is_gated=is_gated)
+    engine.open_stream("a")
+    minute = encode_blocks(script(240, utterance_words=20))
+    held = []
+    for index in range(10):
+        engine.accept_audio("a", index * len(minute), minute)
+        run(engine)
+        stream = engine._streams["a"]
+        held.append(stream.audio.held_samples)
+        assert len(stream._arrivals) <= 2
+    assert max(held) <= 35 * SAMPLE_RATE
+
+
+@KINDS
+def test_a_model_failure_closes_its_streams_and_no_other(*, is_gated: bool) -> None:
+    model = FailingModel(is_gated=is_gated)
+    engine = scripted_engine(model)
+    blocks = script(16)
+    audio = encode_blocks(blocks)
+    for stream in ("good", "bad"):
+        engine.open_stream(stream)
+    half = len(audio) // 2
+    engine.accept_audio("good", 0, audio[:half])
+    engine.accept_audio("bad", 0, audio[:half])
+    events = run(engine)
+    model.broken = {"bad"}
+    engine.accept_audio("bad", half, audio[half:])
+    events += run(engine)
+    (failed,) = [event for event in events if isinstance(event, Failed)]
+    assert failed.stream == "bad"
+    assert failed.next_utterance == len(finals_of(events, "bad"))
+    with pytest.raises(UnknownStreamError):
+        engine.end_audio("bad")
+    model.broken = set()
+    engine.open_stream(
+        "bad", next_utterance=failed.next_utterance, first_sample=failed.resume_sample
+    )
+    engine.accept_audio("bad", 0, audio)
+    engine.accept_audio("good", half, audio[half:])
+    for stream in ("good", "bad"):
+        engine.end_audio(stream)
+    events += run(engine)
+    assert text_of(events, "good") == text_of(events, "bad") == script_text(blocks)
+
+
+def test_a_failure_is_logged_without_the_models_words() -> None:
+    model = FailingModel()
+    model.broken = {"a"}
+    with structlog.testing.capture_logs() as logs:
+        played(scripted_engine(model), [*PAUSE, 1])
+    assert logs == [
+        {"event": "model_failed", "error": "RuntimeError", "streams": 1, "log_level": "error"}
+    ]
+
+
+def test_slots_are_a_fixed_pool() -> None:
+    engine = scripted_engine(ScriptedModel(slots=2))
+    engine.open_stream("a")
+    engine.open_stream("b")
+    with pytest.raises(NoFreeSlotError):
+        engine.open_stream("c")
+    engine.close_stream("a")
+    engine.close_stream("a")
+    engine.open_stream("c")
+    assert engine.free_slots == 0
+
+
+def test_a_refused_stream_takes_no_slot() -> None:
+    engine = scripted_engine(ScriptedModel(slots=2))
+    with pytest.raises(UnsupportedModeError):
+        engine.open_stream("a", mode_ms=77)
+    assert engine.free_slots == 2
+
+
+def test_fewer_slots_may_be_configured_but_not_more() -> None:
+    assert scripted_engine(ScriptedModel(slots=5), slots=2).slots == 2
+    assert scripted_engine(ScriptedModel(slots=5), slots=50).slots == 5
+
+
+def test_a_stream_is_opened_once() -> None:
+    engine = scripted_engine()
+    engine.open_stream("a")
+    with pytest.raises(StreamError):
+        engine.open_stream("a")
+
+
+def test_streams_share_one_step() -> None:
+    model = CountingModel()
+    engine = scripted_engine(model)
+    for stream in ("a", "b", "c"):
+        engine.open_stream(stream)
+        engine.accept_audio(stream, 0, encode_blocks([None, None]))
+    engine.step()
+    assert [sorted(name for name, _ in step) for step in model.steps] == [["a", "b", "c"]]
+
+
+def test_a_gated_model_is_fed_only_utterances() -> None:
+    model = CountingModel(is_gated=True)
+    played(scripted_engine(model), [*[None] * 100, 1, 2, 3, *[None] * 100])
+    fed = sum(samples for step in model.steps for _, samples in step)
+    assert samples_to_ms(fed) <= 300 + 300 + 700
+
+
+def test_a_laggard_catches_up_by_longer_chunks_and_says_so() -> None:
+    clock = VirtualClock()
+    model = CountingModel(takes_longer_chunks=True)
+    engine = scripted_engine(model, clock=clock)
+    blocks = script(40)
+    engine.open_stream("a")
+    engine.accept_audio("a", 0, encode_blocks(blocks))
+    clock.advance(10)
+    events = run(engine)
+    lags = [event.behind_ms for event in events if isinstance(event, Lag)]
+    assert lags[0] > 2000
+    assert lags[-1] == 0
+    assert max(samples for step in model.steps for _, samples in step) == 8 * 2560
+    assert text_of(events) == script_text(blocks)
+
+
+def test_a_stream_that_keeps_up_says_nothing_of_lag() -> None:
+    events = hear_alone(scripted_engine(), encode_blocks(script(20)))
+    assert not [event for event in events if isinstance(event, Lag)]
+
+
+def test_new_streams_are_refused_while_one_lags() -> None:
+    engine = scripted_engine()
+    engine.check_admission()
+    engine.open_stream("a")
+    engine.accept_audio("a", 0, encode_blocks([None] * 50))
+    with pytest.raises(OverloadedError):
+        engine.check_admission()
+    run(engine)
+    engine.check_admission()
+
+
+def test_full_engine_refuses_by_slots() -> None:
+    engine = scripted_engine(ScriptedModel(slots=1))
+    engine.open_stream("a")
+    with pytest.raises(NoFreeSlotError):
+        engine.check_admission()
+
+
+@KINDS
+def test_mode_changes_while_a_stream_runs(*, is_gated: bool) -> None:
+    """No word is lost or doubled, wherever in an utterance the mode changes."""
+    blocks = script(60)
+    audio = encode_blocks(blocks)
+    engine = scripted_engine(is_gated=is_gated)
+    engine.open_stream("a", mode_ms=80)
+    events: list[StreamEvent] = []
+    modes = itertools.cycle([1120, 160, 560, 80])
+    for start in range(0, len(audio), 4800):
+        engine.accept_audio("a", start, audio[start : start + 4800])
+        engine.set_mode("a", mode_ms=next(modes))
+        events += run(engine)
+    engine.end_audio("a")
+    events += run(engine)
+    assert text_of(events) == script_text(blocks)
+
+
+def test_finalisation_delay_is_measured_from_the_decision() -> None:
+    engine = scripted_engine()
+    played(engine, [*PAUSE, 1, 2, *PAUSE])
+    name = "asr_finalisation_delay_seconds_count"
+    assert engine.metrics.registry.get_sample_value(name) == 1
+    assert engine.metrics.registry.get_sample_value("asr_first_partial_seconds_count") == 1
+    assert engine.metrics.registry.get_sample_value("asr_free_slots") == 19
+
+
+def test_a_shorter_silence_rule_ends_utterances_sooner() -> None:
+    rules = EndpointRules(silence_ms=300)
+    blocks: list[int | None] = [*PAUSE, 1, 2, None, None, None, None, 3, *PAUSE]
+    assert [final.text for final in finals_of(played(scripted_engine(rules=rules), blocks))] == [
+        "w1 w2",
+        "w3",
+    ]
