@@ -32,6 +32,11 @@ PAGES = {
         "What the browser sent does not fit what the page expects. Nothing was changed.",
         "Go back, load the page again, and try once more.",
     ),
+    401: Sentences(
+        "Please log in",
+        "This needs a person who has logged in. Nothing was changed.",
+        "Log in, and come back to this page.",
+    ),
     403: Sentences(
         "This is not yours to do",
         "Your account may not do this. Nothing was changed.",
@@ -52,10 +57,25 @@ PAGES = {
         "The server refused the request because of its size. Nothing was changed.",
         "Add recordings on the home page: they travel in pieces and may be large.",
     ),
+    423: Sentences(
+        "This is in use",
+        "Another page or program works on the same thing. Nothing was changed by you.",
+        "Wait a moment, and try again.",
+    ),
+    429: Sentences(
+        "This was too often",
+        "The server refused to go on at this pace. Nothing was changed.",
+        "Wait a minute, and try again.",
+    ),
     500: Sentences(
         "Something went wrong on the server",
         "The fault is ours, and it was noted. Your recordings and captions are safe.",
         "Try again in a moment. If it stays, tell an administrator what you did.",
+    ),
+    503: Sentences(
+        "The server is busy",
+        "It cannot take this on at the moment. What was stored before is safe.",
+        "Try again in a moment.",
     ),
     507: Sentences(
         "The server's disk is full",

@@ -1,0 +1,73 @@
+"""A person's own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from webapp.accounts.models import User
+
+ClientOf = Callable[[User | None], Client]
+
+
+def test_saves_name_zone_and_language(alice: User, client_of: ClientOf) -> None:
+    response = client_of(alice).post(
+        "/profile/",
+        {"name": "Alice <A>", "time_zone": "Asia/Shanghai", "speech_language": "zh"},
+        follow=True,
+    )
+    alice.refresh_from_db()
+    assert (alice.name, alice.time_zone, alice.speech_language) == (
+        "Alice <A>",
+        "Asia/Shanghai",
+        "zh",
+    )
+    page = response.content.decode()
+    assert "Your profile is saved." in page
+    assert "Alice &lt;A&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("time_zone", "Mars/Olympus"), ("speech_language", "klingon"), ("name", "x" * 151)],
+)
+def test_bad_value_is_refused_beside_its_field(
+    alice: User, client_of: ClientOf, field: str, value: str
+) -> None:
+    response = client_of(alice).post("/profile/", {"name": "Al", field: value})
+    assert response.status_code == 400
+    assert f'id="id_{field}_error"' in response.content.decode()
+    alice.refresh_from_db()
+    assert alice.name == "Alice"
+
+
+def test_role_and_address_cannot_be_changed_here(alice: User, client_of: ClientOf) -> None:
+    client_of(alice).post(
+        "/profile/", {"name": "A", "role": "administrator", "email": "x@y.z", "is_staff": "on"}
+    )
+    alice.refresh_from_db()
+    assert (alice.role, alice.email, alice.is_staff) == ("staff", "alice@example.org", False)
+
+
+def test_anonymous_is_sent_to_log_in(client_of: ClientOf, db: None) -> None:
+    assert client_of(None).get("/profile/").status_code == 302
+    assert client_of(None).post("/profile/language/", {"language": "en"}).status_code == 302
+
+
+def test_language_chosen_last_is_remembered(alice: User, client_of: ClientOf) -> None:
+    client = client_of(alice)
+    assert client.post("/profile/language/", {"language": "zh"}).status_code == 204
+    assert '<option value="zh" selected>' in client.get("/").content.decode()
+    assert client.post("/profile/language/", {"language": "klingon"}).status_code == 400
+
+
+def test_number_of_queries_is_bounded(
+    alice: User,
+    client_of: ClientOf,
+    django_assert_max_num_queries: Callable[[int], object],
+) -> None:
+    client = client_of(alice)
+    with django_assert_max_num_queries(4):  # type: ignore[attr-defined]
+        client.get("/profile/")

@@ -1,0 +1,299 @@
+"""The page of a recording, its fragments, and the acts of its owner."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.fakes.pages import make_recording, write_transcript
+from transcription.models import Job, JobState, Recording, RecordingState
+from webapp.accounts.models import User
+
+ClientOf = Callable[[User | None], Client]
+
+READS = ("", "status/", "transcript/")
+ACTS = ("rename/", "audience/", "cancel/", "retry/", "delete/")
+
+
+@pytest.fixture
+def recording(alice: User) -> Recording:
+    return make_recording(alice, "Weekly", "Good morning.", "The lifts are not ready.")
+
+
+def address(recording: Recording, part: str = "") -> str:
+    return f"/recordings/{recording.id}/{part}"
+
+
+def test_page_has_player_transcript_and_downloads(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    page = client_of(alice).get(address(recording)).content.decode()
+    assert "Good morning." in page
+    assert 'data-words="0:0:4 200:5:8"' in page
+    assert f'src="/recordings/{recording.id}/media"' in page
+    for kind in ("txt", "srt", "vtt", "json"):
+        assert f"/recordings/{recording.id}/export.{kind}" in page
+    assert "Draft" in page
+    assert str(None) not in page
+
+
+def test_colleague_reads_what_is_shared_but_gets_no_acts(
+    bob: User, recording: Recording, client_of: ClientOf
+) -> None:
+    recording.is_organisation_wide = True
+    recording.save()
+    page = client_of(bob).get(address(recording)).content.decode()
+    assert "Good morning." in page
+    assert "Delete recording" not in page
+    assert 'data-opens="share"' not in page
+
+
+@pytest.mark.parametrize("part", READS)
+def test_stranger_gets_404_from_reads(
+    charlie: User, recording: Recording, client_of: ClientOf, part: str
+) -> None:
+    response = client_of(charlie).get(address(recording, part))
+    assert response.status_code == 404
+    assert b"Weekly" not in response.content
+
+
+@pytest.mark.parametrize("part", ACTS)
+def test_stranger_gets_404_from_acts(
+    charlie: User, recording: Recording, client_of: ClientOf, part: str
+) -> None:
+    response = client_of(charlie).post(
+        address(recording, part), {"title": "Mine", "audience": "everybody"}
+    )
+    assert response.status_code == 404
+    recording.refresh_from_db()
+    assert recording.title == "Weekly"
+
+
+@pytest.mark.parametrize("part", ACTS)
+def test_colleague_with_reading_rights_gets_404_from_acts(
+    bob: User, recording: Recording, client_of: ClientOf, part: str
+) -> None:
+    recording.is_organisation_wide = True
+    recording.save()
+    assert client_of(bob).post(address(recording, part), {"title": "Mine"}).status_code == 404
+
+
+@pytest.mark.parametrize("part", READS)
+def test_anonymous_is_sent_to_log_in(recording: Recording, client_of: ClientOf, part: str) -> None:
+    response = client_of(None).get(address(recording, part))
+    assert response.status_code == 302
+    assert response["Location"].startswith("/accounts/login/?next=/recordings/")
+
+
+@pytest.mark.parametrize("part", ACTS)
+def test_acts_are_posts(alice: User, recording: Recording, client_of: ClientOf, part: str) -> None:
+    assert client_of(alice).get(address(recording, part)).status_code == 405
+
+
+@pytest.mark.parametrize("part", ACTS)
+def test_forged_post_is_refused(alice: User, recording: Recording, part: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice, backend="allauth.account.auth_backends.AuthenticationBackend")
+    response = client.post(address(recording, part), {"title": "Forged"})
+    assert response.status_code == 403
+    assert "This page was open too long" in response.content.decode()
+
+
+def test_unknown_recording_is_404(alice: User, client_of: ClientOf) -> None:
+    assert client_of(alice).get(f"/recordings/{uuid.uuid4()}/").status_code == 404
+
+
+def test_html_in_title_text_and_speaker_is_text(alice: User, client_of: ClientOf) -> None:
+    evil = "<script>alert(1)</script>"
+    recording = make_recording(alice, evil, f"{evil} said", display_name=evil, notice=evil)
+    recording.current_revision.segments.update(speaker=evil)  # type: ignore[union-attr]
+    for part in ("", "status/?shown=", "transcript/"):
+        page = client_of(alice).get(address(recording, part)).content.decode()
+        assert "<script>alert" not in page
+
+
+def test_number_of_queries_does_not_grow_with_the_transcript(
+    alice: User,
+    client_of: ClientOf,
+    django_assert_max_num_queries: Callable[[int], object],
+) -> None:
+    recording = make_recording(alice, "Long", *(f"Sentence {number}." for number in range(300)))
+    client = client_of(alice)
+    with django_assert_max_num_queries(8):  # type: ignore[attr-defined]
+        assert b"Sentence 299." in client.get(address(recording)).content
+
+
+def test_number_of_queries_while_it_runs_is_bounded(
+    alice: User,
+    recording: Recording,
+    client_of: ClientOf,
+    django_assert_max_num_queries: Callable[[int], object],
+) -> None:
+    Job.objects.create(recording=recording, state=JobState.QUEUED)
+    client = client_of(alice)
+    with django_assert_max_num_queries(9):  # type: ignore[attr-defined]
+        client.get(address(recording, "status/?shown=ready"))
+
+
+# Fragments ----------------------------------------------------------------------------------------
+
+
+def test_status_says_share_time_and_stage(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    Recording.objects.update(state=RecordingState.TRANSCRIBING)
+    Job.objects.create(
+        recording=recording,
+        state=JobState.RUNNING,
+        stage="draft",
+        audio_done_ms=30_000,
+        audio_total_ms=60_000,
+        work_seconds=300,
+    )
+    page = client_of(alice).get(address(recording, "status/?shown=transcribing")).content.decode()
+    assert "Transcribing · 50 % · about 5 min left" in page
+    assert "First pass" in page
+    assert "Cancel transcription" in page
+    assert 'data-open="yes"' in page
+    assert "hx-swap-oob" not in page
+
+
+def test_status_says_the_place_in_the_queue(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    first = make_recording(alice, "First", duration_ms=1000)
+    Recording.objects.update(state=RecordingState.QUEUED)
+    Job.objects.create(recording=first, audio_total_ms=1000)
+    Job.objects.create(recording=recording, audio_total_ms=60_000)
+    page = client_of(alice).get(address(recording, "status/?shown=queued")).content.decode()
+    assert "Waiting · 1 before it" in page
+
+
+def test_status_brings_tools_and_details_when_the_state_has_changed(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    page = client_of(alice).get(address(recording, "status/?shown=transcribing")).content.decode()
+    assert page.count("hx-swap-oob") == 3
+    assert 'data-open=""' in page
+
+
+def test_transcript_fragment_appends_only_what_is_new(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    response = client_of(alice).get(address(recording, "transcript/?revision=1&after=0"))
+    assert response["HX-Reswap"] == "beforeend"
+    assert b"Good morning." not in response.content
+    assert b"The lifts are not ready." in response.content
+
+
+def test_transcript_fragment_is_empty_when_nothing_is_new(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    response = client_of(alice).get(address(recording, "transcript/?revision=1&after=1"))
+    assert response.status_code == 204
+
+
+def test_transcript_fragment_replaces_another_revision(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    write_transcript(recording, "A better beginning.", number=2)
+    response = client_of(alice).get(address(recording, "transcript/?revision=1&after=1"))
+    assert response["HX-Reswap"] == "innerHTML"
+    assert b"A better beginning." in response.content
+
+
+@pytest.mark.parametrize(
+    "query", ["revision=x&after=y", "after=-1", "revision=²&after=99999999999"]
+)
+def test_transcript_fragment_ignores_nonsense(
+    alice: User, recording: Recording, client_of: ClientOf, query: str
+) -> None:
+    response = client_of(alice).get(address(recording, f"transcript/?{query}"))
+    assert response.status_code == 200
+    assert b"Good morning." in response.content
+
+
+# Acts ---------------------------------------------------------------------------------------------
+
+
+def test_rename(alice: User, recording: Recording, client_of: ClientOf) -> None:
+    response = client_of(alice).post(
+        address(recording, "rename/"), {"title": "月例会 <1>"}, follow=True
+    )
+    recording.refresh_from_db()
+    assert recording.title == "月例会 <1>"
+    assert "The new title is saved." in response.content.decode()
+
+
+@pytest.mark.parametrize("title", ["", "   ", "\u200b", "x" * 301])
+def test_bad_title_is_refused_with_a_sentence(
+    alice: User, recording: Recording, client_of: ClientOf, title: str
+) -> None:
+    response = client_of(alice).post(address(recording, "rename/"), {"title": title})
+    assert response.status_code == 400
+    assert "title" in response.content.decode()
+    recording.refresh_from_db()
+    assert recording.title == "Weekly"
+
+
+def test_audience(alice: User, bob: User, recording: Recording, client_of: ClientOf) -> None:
+    client, reader = client_of(alice), client_of(bob)
+    assert (
+        client.post(address(recording, "audience/"), {"audience": "everybody"}).status_code == 302
+    )
+    assert reader.get(address(recording)).status_code == 200
+    assert client.post(address(recording, "audience/"), {"audience": "owner"}).status_code == 302
+    assert reader.get(address(recording)).status_code == 404
+    assert client.post(address(recording, "audience/"), {"audience": "?"}).status_code == 400
+
+
+def test_cancel_stops_a_waiting_job(alice: User, recording: Recording, client_of: ClientOf) -> None:
+    job = Job.objects.create(recording=recording)
+    assert client_of(alice).post(address(recording, "cancel/")).status_code == 302
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELLED
+
+
+def test_cancel_without_a_job_is_harmless(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    assert client_of(alice).post(address(recording, "cancel/")).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("data", "language"), [({}, "de"), ({"language": "zh"}, "zh"), ({"language": ""}, "")]
+)
+def test_retry_queues_a_job(
+    alice: User,
+    recording: Recording,
+    client_of: ClientOf,
+    data: dict[str, str],
+    language: str,
+) -> None:
+    Recording.objects.update(state=RecordingState.ATTENTION, requested_language="de")
+    assert client_of(alice).post(address(recording, "retry/"), data).status_code == 302
+    assert Job.objects.get(recording=recording).language == language
+    recording.refresh_from_db()
+    assert recording.state == RecordingState.QUEUED
+
+
+def test_retry_in_an_unknown_language_is_refused(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    response = client_of(alice).post(address(recording, "retry/"), {"language": "klingon"})
+    assert response.status_code == 400
+    assert not Job.objects.exists()
+
+
+def test_delete_names_the_thing_and_removes_it(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    assert "Delete “Weekly”?" in client.get(address(recording)).content.decode()
+    response = client.post(address(recording, "delete/"), follow=True)
+    assert "“Weekly” is deleted" in response.content.decode()
+    assert not Recording.objects.exists()
+    assert client.get(address(recording)).status_code == 404
