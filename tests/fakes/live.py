@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.test import Client
 from redis.asyncio import Redis
@@ -69,6 +68,7 @@ class Page:
             headers.append((b"cookie", cookie.encode()))
         self.socket = WebsocketCommunicator(application, path, headers=headers)
         self.sequence = 0
+        self.ready: dict[str, Any] = {}
 
     async def connect(self) -> bool:
         is_accepted, _ = await self.socket.connect(timeout=10)
@@ -140,4 +140,44 @@ def final(session: LiveSession, utterance: int, text: str, start_ms: int = 0) ->
     )
 
 
-in_thread = sync_to_async
+ENGINE_NAME = "hand"
+
+
+@asynccontextmanager
+async def engine_by_hand(slots: int = 20) -> AsyncIterator[list[protocol.Command]]:
+    """An engine that admits up to `slots` sessions and says nothing; yields what it was asked."""
+    commands: list[protocol.Command] = []
+    async with servers() as (broker, _):
+        await broker.delete(protocol.commands_key(ENGINE_NAME))
+        await broker.sadd(protocol.ENGINES_KEY, ENGINE_NAME)
+        status = protocol.EngineStatus(
+            ENGINE_NAME, "hand", (), False, (160, 560), 160, slots, slots, False, 0.0
+        )
+        await broker.set(protocol.engine_key(ENGINE_NAME), protocol.encode(status))
+        task = asyncio.create_task(_admit(broker, slots, commands))
+        try:
+            yield commands
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await broker.delete(protocol.engine_key(ENGINE_NAME))
+
+
+async def _admit(broker: Redis, slots: int, commands: list[protocol.Command]) -> None:
+    last_id: str | bytes = "0"
+    admitted: set[str] = set()
+    while True:
+        answer = await broker.xread({protocol.commands_key(ENGINE_NAME): last_id}, block=5000)
+        for entry_id, fields in answer[0][1] if answer else []:
+            last_id = entry_id
+            command = protocol.decode_command(fields[b"c"])
+            commands.append(command)
+            is_admitted = command.session in admitted or len(admitted) < slots
+            if is_admitted:
+                admitted.add(command.session)
+                reply = protocol.Reply(True, ENGINE_NAME, 1, command.mode_ms or 160, 160)
+            else:
+                reply = protocol.Reply(
+                    False, ENGINE_NAME, code="no_free_slot", reason="All live places are taken."
+                )
+            await broker.rpush(protocol.reply_key(command.request), protocol.encode(reply))

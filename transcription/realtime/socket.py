@@ -14,9 +14,6 @@ from typing import Any, ClassVar, Final
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
-from django.http import HttpRequest
 from redis.exceptions import RedisError
 
 from asr_engine.errors import EngineError
@@ -30,6 +27,7 @@ from transcription.errors import (
 )
 from transcription.models import LiveMark, LiveSession, LiveUtterance
 from transcription.realtime import wire
+from transcription.realtime.cookies import user_of_cookie
 from transcription.realtime.fanout import CaptionEvent, Feed
 from transcription.realtime.links import Links, shared_links
 from transcription.services import live_sessions
@@ -256,11 +254,7 @@ class CookieSocket(LiveSocket):
         await super().on_connect()
 
     def fetch_session(self) -> LiveSession:
-        request = HttpRequest()
-        request.session = SessionStore(self.scope["session"].session_key)
-        user = get_user(request)
-        if not isinstance(user, User) or not user.is_active:
-            raise NotAuthenticatedError
+        user = user_of_cookie(self.scope)
         if self.is_capturing:
             return selectors.access_own_live_session_by_id(user, self.session_id)
         return selectors.access_live_session_by_id(user, self.session_id)

@@ -1,0 +1,390 @@
+"""The capture socket: who may speak, who holds the session, and which audio is taken."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from asr_engine import protocol
+from asr_engine.protocol import AudioEntry, AudioEntryKind, ViewerEvent
+from tests.fakes.live import (
+    Page,
+    engine_by_hand,
+    hello,
+    log_in,
+    make_person,
+    make_session,
+    publish,
+    servers,
+)
+from transcription.models import LiveSession, LiveState, Visibility
+from transcription.realtime import capture
+from transcription.services import live_sessions
+from webapp.accounts.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PCM = bytes(range(250)) * 16  # 2000 samples
+
+
+@pytest.fixture
+def alice(transactional_db: None) -> User:
+    return make_person("alice")
+
+
+@pytest.fixture
+def session(alice: User) -> LiveSession:
+    return make_session(alice, visibility=Visibility.ORGANISATION)
+
+
+async def connected(session: LiveSession, person: User) -> Page:
+    client = await sync_to_async(log_in)(person)
+    page = Page(f"/ws/v1/live/{session.id}/capture", client)
+    assert await page.connect()
+    return page
+
+
+async def capturing(session: LiveSession, person: User, **members: Any) -> Page:
+    page = await connected(session, person)
+    await page.say(**hello(**members))
+    page.ready = await page.hear("ready")
+    return page
+
+
+async def entries_of(session: LiveSession, count: int) -> list[AudioEntry]:
+    """The session's audio stream, once it holds `count` entries."""
+    async with servers() as (_, audio):
+        key, last_id, found = protocol.audio_key(str(session.id)), "0", []
+        while len(found) < count:
+            answer = await audio.xread({key: last_id}, block=5000)
+            assert answer, f"only {len(found)} entries came"
+            for entry_id, fields in answer[0][1]:
+                last_id = entry_id
+                found.append(AudioEntry.from_fields(fields))
+    return found
+
+
+async def state_of(session: LiveSession) -> str:
+    await session.arefresh_from_db()
+    return session.state
+
+
+async def test_first_hello_makes_the_session_live(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand() as commands:
+        page = await capturing(session, alice)
+        ready = page.ready
+        assert (ready["packet_ms"], ready["mode_ms"]) == (160, 160)
+        assert (ready["sample"], ready["next_sample"], ready["state"]) == (0, 0, "live")
+        assert [(command.kind, command.language) for command in commands] == [("open", "en")]
+        assert await state_of(session) == LiveState.LIVE
+        assert session.started_at is not None
+        await page.leave()
+
+
+async def test_packets_reach_the_audio_server_in_order(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        for number in range(5):
+            await page.speak(number * 2000, PCM)
+        await page.say(type="pause", sample=10000)
+        entries = await entries_of(session, 2)
+        while entries[-1].kind is not AudioEntryKind.PAUSED:
+            entries = await entries_of(session, len(entries) + 1)
+        assert b"".join(entry.payload for entry in entries) == PCM * 5
+        position = 0
+        for entry in entries:
+            assert entry.first_sample == position
+            position = entry.end_sample
+        await page.leave()
+
+
+async def test_samples_sent_twice_are_cut(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.speak(0, PCM)
+        await page.speak(0, PCM)
+        await page.speak(1000, PCM)
+        await page.say(type="pause", sample=3000)
+        entries = await entries_of(session, 2)
+        while entries[-1].kind is not AudioEntryKind.PAUSED:
+            entries = await entries_of(session, len(entries) + 1)
+        assert b"".join(entry.payload for entry in entries) == PCM + PCM[2000:]
+        await page.leave()
+
+
+async def test_speaker_hears_acknowledgements_and_captions(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await publish(ViewerEvent("ack", str(session.id), sample=1600))
+        assert (await page.hear("ack"))["sample"] == 1600
+        await publish(ViewerEvent("partial", str(session.id), utterance=0, text="hel", end_ms=9))
+        assert (await page.hear("partial"))["text"] == "hel"
+        await page.leave()
+
+
+@pytest.mark.parametrize(
+    ("members", "word"),
+    [
+        ({"version": 2}, "version"),
+        ({"sample_rate": 48000}, "16000"),
+        ({"encoding": "opus"}, "pcm16"),
+        ({"capture_id": "a b"}, "capture_id"),
+        ({"mode_ms": -1}, "mode_ms"),
+        ({"language": 7}, "language"),
+    ],
+)
+async def test_bad_hello_is_refused_with_a_sentence(
+    session: LiveSession, alice: User, members: dict[str, Any], word: str
+) -> None:
+    page = await connected(session, alice)
+    await page.say(**{**hello(), **members})
+    code, error = await page.closing()
+    assert code == 4400
+    assert error
+    assert word in error["reason"]
+    await page.leave()
+
+
+async def test_audio_before_hello_is_refused(session: LiveSession, alice: User) -> None:
+    page = await connected(session, alice)
+    await page.speak(0, PCM)
+    assert (await page.closing())[0] == 4400
+    await page.leave()
+
+
+@pytest.mark.parametrize("data", [b"short", b"\0" * 8, b"\0" * 11, b"\0" * 70000])
+async def test_bad_packet_is_refused(session: LiveSession, alice: User, data: bytes) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.socket.send_to(bytes_data=data)
+        assert (await page.closing())[0] == 4400
+        await page.leave()
+
+
+async def test_packet_from_the_future_is_refused(session: LiveSession, alice: User) -> None:
+    """It would make the recording hours of zeros."""
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.speak(2**31, PCM)
+        code, error = await page.closing()
+        assert code == 4400
+        assert error
+        assert "future" in error["reason"]
+        await page.leave()
+
+
+async def test_too_much_at_once_is_refused(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        for number in range(7000):
+            await page.speak(number, b"\0\0")
+        code, error = await page.closing()
+        assert (code, error and error["code"]) == (4429, "too_fast")
+        await page.leave()
+
+
+async def test_stranger_and_colleague_get_404(session: LiveSession) -> None:
+    """A colleague may read the captions, not speak into them."""
+    bob = await sync_to_async(make_person)("bob")
+    page = await connected(session, bob)
+    await page.say(**hello())
+    assert (await page.closing())[0] == 4404
+    await page.leave()
+
+
+async def test_anonymous_is_asked_to_log_in(session: LiveSession) -> None:
+    page = Page(f"/ws/v1/live/{session.id}/capture", None)
+    await page.connect()
+    assert (await page.closing())[0] == 4401
+    await page.leave()
+
+
+async def test_without_an_engine_the_page_is_told_to_try_later(
+    session: LiveSession, alice: User
+) -> None:
+    page = await connected(session, alice)
+    await page.say(**hello())
+    code, error = await page.closing()
+    assert (code, error and error["code"]) == (1013, "no_engine")
+    assert await state_of(session) == LiveState.CREATED
+    await page.leave()
+
+
+async def test_full_engine_refuses_with_its_reason(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand(slots=1):
+        first = await capturing(session, alice)
+        other = await sync_to_async(make_session)(alice)
+        page = await connected(other, alice)
+        await page.say(**hello())
+        code, error = await page.closing()
+        assert (code, error and error["code"]) == (1013, "no_free_slot")
+        await page.leave()
+        await first.leave()
+
+
+async def test_other_page_is_refused_while_one_captures(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        first = await capturing(session, alice)
+        second = await connected(session, alice)
+        await second.say(**hello("capture-two"))
+        code, error = await second.closing()
+        assert (code, error and error["code"]) == (4409, "in_use")
+        await second.leave()
+        await first.speak(0, PCM)
+        assert (await entries_of(session, 1))[0].payload == PCM
+        await first.leave()
+
+
+async def test_other_page_may_take_over_by_an_explicit_act(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand():
+        first = await capturing(session, alice)
+        second = await capturing(session, alice, capture_id="capture-two", take_over=True)
+        assert (await first.closing())[0] == 4409
+        await second.speak(0, PCM)
+        await entries_of(session, 1)
+        await first.leave()
+        await second.leave()
+
+
+async def test_same_page_takes_over_at_once(session: LiveSession, alice: User) -> None:
+    """Its network was lost, and the server has not noticed yet."""
+    async with engine_by_hand():
+        first = await capturing(session, alice)
+        second = await capturing(session, alice)
+        assert (await first.closing())[0] == 4409
+        await first.leave()
+        await second.leave()
+
+
+async def test_page_that_left_holds_nothing(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        first = await capturing(session, alice)
+        await first.leave()
+        second = await capturing(session, alice, capture_id="capture-two")
+        await second.leave()
+
+
+async def test_page_that_comes_back_is_told_where_to_go_on(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand(), servers() as (broker, _):
+        first = await capturing(session, alice)
+        await first.speak(0, PCM)
+        await entries_of(session, 1)
+        await first.leave()
+        await broker.hset(protocol.session_key(str(session.id)), "acknowledged_sample", 1600)
+        second = await capturing(session, alice)
+        assert second.ready["sample"] == 1600
+        assert 2000 <= second.ready["next_sample"] < 2000 + 16000 * 60
+        await second.leave()
+
+
+async def test_ended_session_takes_no_audio(session: LiveSession, alice: User) -> None:
+    await sync_to_async(live_sessions.end_live_session)(session=session)
+    page = await connected(session, alice)
+    await page.say(**hello())
+    code, error = await page.closing()
+    assert (code, error and error["code"]) == (4410, "ended")
+    await page.leave()
+
+
+async def test_socket_closes_when_the_session_is_ended_elsewhere(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await publish(live_sessions.state_event(session.id, LiveState.ENDING))
+        assert (await page.closing())[0] == 4410
+        await page.leave()
+
+
+async def test_backlog_closes_the_socket_and_keeps_the_audio(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing unread is trimmed: the page keeps what is not acknowledged and comes back."""
+    monkeypatch.setattr("transcription.realtime.socket.TICK_S", 0.01)
+    async with engine_by_hand(), servers() as (_, audio):
+        page = await capturing(session, alice)
+        entry = AudioEntry(AudioEntryKind.AUDIO, 0, PCM)
+        for _ in range(500):
+            await audio.xadd(protocol.audio_key(str(session.id)), entry.as_fields())
+        code, error = await page.closing()
+        assert (code, error and error["code"]) == (1013, "try_later")
+        assert await audio.xlen(protocol.audio_key(str(session.id))) == 500
+        await page.leave()
+
+
+async def test_packet_after_a_long_silence_asks_for_a_slot_again(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand() as commands:
+        page = await capturing(session, alice)
+        await sync_to_async(live_sessions.move_live_session)(session.id, LiveState.WAITING)
+        await publish(live_sessions.state_event(session.id, LiveState.WAITING))
+        await page.hear("state", lambda event: event["state"] == "waiting")
+        await page.speak(0, PCM)
+        await page.hear("state", lambda event: event["state"] == "live")
+        await entries_of(session, 1)
+        assert len(commands) == 2
+        assert await state_of(session) == LiveState.LIVE
+        await page.leave()
+
+
+async def test_pause_is_told_to_readers_who_come_later(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.say(type="pause", sample=0)
+        await page.hear("state", lambda event: event["state"] == "paused")
+        reader = Page(f"/ws/v1/live/{session.id}/captions", await sync_to_async(log_in)(alice))
+        await reader.connect()
+        assert (await reader.hear("ready"))["state"] == "paused"
+        await page.say(type="resume", sample=0)
+        assert (await reader.hear("state"))["state"] == "live"
+        await reader.leave()
+        await page.leave()
+
+
+async def test_stop_waits_for_closed(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.speak(0, PCM)
+        await page.say(type="stop", sample=2000)
+        entries = await entries_of(session, 2)
+        assert (entries[-1].kind, entries[-1].first_sample) == (AudioEntryKind.END, 2000)
+        await publish(live_sessions.state_event(session.id, LiveState.ENDING))
+        await publish(ViewerEvent("closed", str(session.id), seq=1, recording="r"))
+        assert (await page.hear("closed"))["recording"] == "r"
+        assert (await page.closing())[0] == 1000
+        await page.leave()
+
+
+async def test_stop_says_that_the_rest_happens_without_the_page(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "CLOSED_TIMEOUT_S", 0.01)
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.say(type="stop", sample=0)
+        event = await page.hear("state", lambda event: event["state"] == "ending")
+        assert "Saved" in event["reason"]
+        assert (await page.closing())[0] == 1000
+        await page.leave()
+
+
+async def test_leaving_is_noted_for_the_time_of_grace(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        long_ago = timezone.now() - timedelta(hours=1)
+        await sync_to_async(live_sessions.note_packet)(session_id=session.id, at=long_ago)
+        await page.leave()
+        await session.arefresh_from_db()
+        assert session.last_packet_at is not None
+        assert session.last_packet_at > long_ago
