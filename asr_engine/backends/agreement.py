@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from asr_engine.results import Word
 
 UNSPACED_LANGUAGES: Final = frozenset({"zh", "yue", "ja", "th", "lo", "my", "km", "bo"})
 """Languages written without spaces between words: units are characters, not words."""
+
+SENTENCE_ENDS: Final = frozenset(".?!。？！")
 
 MAX_REPEATS: Final = 4
 """Times that a phrase of any length may be said in a row: people do say "no, no, no, no"."""
@@ -39,8 +41,10 @@ class Spelling:
     has_space_before: bool
 
 
-def spell(pieces: Sequence[tuple[str, tuple[int, ...]]], *, is_spaced: bool) -> list[Spelling]:
-    """Join pieces of decoded text (each with its tokens) to units.
+def spell(
+    pieces: Sequence[tuple[str, tuple[int, ...]]], *, is_spaced: bool, follows: str = ""
+) -> list[Spelling]:
+    """Join pieces of decoded text (each with its tokens) to units; `follows` is the text before.
 
     A spaced language begins a unit at each space. Otherwise each piece is one, except that
     punctuation joins what stands before it and Latin letters or digits stay together.
@@ -54,6 +58,9 @@ def spell(pieces: Sequence[tuple[str, tuple[int, ...]]], *, is_spaced: bool) -> 
             units[-1] = Spelling(last.text + text, last.tokens + tokens, last.has_space_before)
         elif text:
             units.append(Spelling(text, tokens, has_space))
+    if units and is_spaced and follows[-1:] in SENTENCE_ENDS and units[0].text[0].isalpha():
+        # Made to continue after a full stop, Whisper may begin as at the start of a text.
+        units[0] = replace(units[0], has_space_before=True)
     return units
 
 
@@ -109,9 +116,9 @@ class Agreement:
         self.agreed.extend(continuation[:count])
         self.open = list(continuation[count:])
 
-    def settle(self, continuation: Sequence[Unit]) -> None:
-        """Take the last decoding: all of it stays."""
-        self.agreed.extend(continuation)
+    def settle(self) -> None:
+        """The last decoding stays, all of it."""
+        self.agreed.extend(self.open)
         self.open = []
 
 

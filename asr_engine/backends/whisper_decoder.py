@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, samples_to_ms
 from asr_engine.backends.agreement import (
     UNSPACED_LANGUAGES,
-    Spelling,
     Unit,
     in_order,
     spell,
@@ -89,7 +88,6 @@ class WhisperDecoder:
         language: str,
         left: Sequence[int],
         agreed: Sequence[Unit],
-        beam_size: int,
     ) -> list[Unit]:
         """What follows the `agreed` units of this buffer, with times.
 
@@ -105,7 +103,7 @@ class WhisperDecoder:
         result = self._model.model.generate(
             encoded.output,
             [[*prompt, *prefix]],
-            beam_size=beam_size,
+            beam_size=1,
             max_length=min(len(prompt) + cap, self._model.max_length),
             return_scores=True,
             return_no_speech_prob=True,
@@ -132,8 +130,11 @@ class WhisperDecoder:
     ) -> list[Unit]:
         """Units of `tokens` after the first `skip`, aligned with the audio."""
         tokenizer = self._tokenizer(language)
-        spellings = _spellings(
-            tokenizer, tokens[skip:], is_spaced=language not in UNSPACED_LANGUAGES
+        texts, groups = tokenizer.split_tokens_on_unicode(tokens[skip:])
+        spellings = spell(
+            [(text, tuple(group)) for text, group in zip(texts, groups, strict=True)],
+            is_spaced=language not in UNSPACED_LANGUAGES,
+            follows=agreed[-1].word.text if agreed else "",
         )
         if not spellings:
             return []
@@ -179,12 +180,6 @@ class WhisperDecoder:
         from faster_whisper.transcribe import get_suppressed_tokens
 
         return list(get_suppressed_tokens(self._tokenizer(language), [-1]))
-
-
-def _spellings(tokenizer: Any, tokens: list[int], *, is_spaced: bool) -> list[Spelling]:
-    texts, groups = tokenizer.split_tokens_on_unicode(tokens)
-    pieces = [(text, tuple(group)) for text, group in zip(texts, groups, strict=True)]
-    return spell(pieces, is_spaced=is_spaced)
 
 
 def _is_loop(text: str) -> bool:

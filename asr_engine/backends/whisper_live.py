@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, ms_to_samples, samples_to_ms
-from asr_engine.backends.agreement import UNSPACED_LANGUAGES, Agreement, Unit
+from asr_engine.backends.agreement import SENTENCE_ENDS, UNSPACED_LANGUAGES, Agreement, Unit
 from asr_engine.backends.whisper_decoder import Encoded, WhisperDecoder
 from asr_engine.backends.whisper_models import load_whisper, placement, usable_cores
 from asr_engine.config import EngineSettings
@@ -46,8 +46,8 @@ CERTAIN_LANGUAGE: Final = 0.8
 DETECTION_MS: Final = 1500
 MAX_DETECTION_MS: Final = 5000
 """A detection is kept from DETECTION_MS of speech on if it is certain, else from the other."""
-PARTIAL_BEAM: Final = 1
-FINAL_BEAM: Final = 5
+FINISH_CONTEXT_MS: Final = 200
+"""Of the silence after the last word; without any, Whisper tends to drop it."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class _Utterance:
 
 
 def _is_sentence_end(unit: Unit) -> bool:
-    return unit.word.text[-1:] in ".?!。？！"
+    return unit.word.text[-1] in SENTENCE_ENDS
 
 
 @dataclass(slots=True)
@@ -142,6 +142,7 @@ class LiveWhisper:
             chunk_samples={mode_ms: ms_to_samples(mode_ms) for mode_ms in MODES_MS},
             is_gated=True,
             takes_longer_chunks=True,
+            finish_context_ms=FINISH_CONTEXT_MS,
             has_punctuation=True,
             batch_limit=workers,
             slots=slots,
@@ -228,7 +229,7 @@ class LiveWhisper:
         utterance = stream.utterance
         if utterance is None or len(utterance.samples) < ms_to_samples(MIN_DECODE_MS):
             return
-        encoded, continuation = self._decode(stream, utterance, PARTIAL_BEAM)
+        encoded, continuation = self._decode(stream, utterance)
         utterance.decoded_sample = utterance.end_sample
         if stream.language is None:
             utterance.agreement.open = continuation
@@ -245,24 +246,22 @@ class LiveWhisper:
         utterance = stream.utterance
         if utterance is None:
             return
-        _, continuation = self._decode(stream, utterance, FINAL_BEAM)
-        utterance.agreement.settle(continuation)
+        if utterance.decoded_sample < utterance.end_sample:
+            _, utterance.agreement.open = self._decode(stream, utterance)
+        utterance.agreement.settle()
 
-    def _decode(
-        self, stream: _Stream, utterance: _Utterance, beam_size: int
-    ) -> tuple[Encoded, list[Unit]]:
+    def _decode(self, stream: _Stream, utterance: _Utterance) -> tuple[Encoded, list[Unit]]:
         decoder = self._decoder(stream.language)
         encoded = decoder.encode(utterance.samples, utterance.start_sample)
         if stream.language is None:
             self._detect(stream, decoder, encoded)
             if stream.language == ENGLISH and self._makers[ENGLISH]:
-                return self._decode(stream, utterance, beam_size)
+                return self._decode(stream, utterance)
         continuation = decoder.continuation(
             encoded,
             language=stream.language or stream.guess or ENGLISH,
             left=[token for unit in utterance.left_units for token in unit.tokens],
             agreed=utterance.held_units,
-            beam_size=beam_size,
         )
         return encoded, continuation
 
