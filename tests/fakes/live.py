@@ -62,7 +62,9 @@ class Page:
     """One WebSocket to the real application."""
 
     def __init__(self, path: str, client: Client | None, origin: str = "http://localhost") -> None:
-        headers = [(b"origin", origin.encode()), (b"host", b"localhost")]
+        headers = [(b"host", b"localhost")]
+        if origin:
+            headers.append((b"origin", origin.encode()))
         if client is not None:
             cookie = f"sessionid={client.cookies['sessionid'].value}"
             headers.append((b"cookie", cookie.encode()))

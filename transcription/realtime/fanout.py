@@ -8,7 +8,6 @@ newest of each kind that may be lost, so that a slow viewer never makes it grow.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 from collections import deque
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from redis.asyncio import Redis
-from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from asr_engine.protocol import captions_channel
@@ -29,6 +27,8 @@ MAX_LASTING: Final = 2000
 """Lasting events that a feed keeps for a socket that does not take them."""
 SUBSCRIBE_TIMEOUT_S: Final = 5.0
 RETRY_S: Final = 0.5
+POLL_S: Final = 0.05
+"""How long a new subscription may wait for a message of another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,6 @@ class Fanout:
         self._broker = broker
         self._feeds: dict[str, set[Feed]] = {}
         self._confirmed: dict[str, asyncio.Event] = {}
-        self._pubsub: PubSub | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def subscribe(self, session: str, feed: Feed) -> None:
@@ -107,16 +106,11 @@ class Fanout:
         """
         channel = captions_channel(session)
         self._feeds.setdefault(channel, set()).add(feed)
-        if channel not in self._confirmed:
-            self._confirmed[channel] = asyncio.Event()
-            if self._task is None:
-                self._task = asyncio.get_running_loop().create_task(self._run())
-            elif self._pubsub is not None:
-                # Not lost when it fails: a new connection subscribes to all channels.
-                with contextlib.suppress(RedisError, OSError):
-                    await self._pubsub.subscribe(channel)
+        confirmed = self._confirmed.setdefault(channel, asyncio.Event())
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
         async with asyncio.timeout(SUBSCRIBE_TIMEOUT_S):
-            await self._confirmed[channel].wait()
+            await confirmed.wait()
 
     async def unsubscribe(self, session: str, feed: Feed) -> None:
         """Harmless for a feed that is not subscribed."""
@@ -125,10 +119,6 @@ class Fanout:
         feeds.discard(feed)
         if not feeds:
             self._feeds.pop(channel, None)
-            self._confirmed.pop(channel, None)
-            if self._pubsub is not None:
-                with contextlib.suppress(RedisError, OSError):
-                    await self._pubsub.unsubscribe(channel)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -145,24 +135,28 @@ class Fanout:
             await asyncio.sleep(RETRY_S)
 
     async def _listen(self) -> None:
+        """Only this task touches the connection: redis-py bears no second reader, and a command
+        that finds the connection lost reads."""
         pubsub = self._broker.pubsub()
+        channels: set[str] = set()
+        for confirmed in self._confirmed.values():
+            confirmed.clear()
         try:
-            channels = list(self._feeds)
-            if channels:
-                await pubsub.subscribe(*channels)
-            else:
-                await pubsub.connect()
-            self._pubsub = pubsub
-            # Channels that came while the line above waited.
-            late = [channel for channel in self._feeds if channel not in channels]
-            if late:
-                await pubsub.subscribe(*late)
+            await pubsub.connect()  # type: ignore[no-untyped-call]
             while True:
-                message = await pubsub.get_message(timeout=5.0)
+                wanted = set(self._feeds)
+                new, old = wanted - channels, channels - wanted
+                channels = wanted
+                for channel in old:
+                    del self._confirmed[channel]
+                if old:
+                    await pubsub.unsubscribe(*old)
+                if new:
+                    await pubsub.subscribe(*new)
+                message = await pubsub.get_message(timeout=POLL_S)
                 if message is not None:
                     self._deliver(message)
         finally:
-            self._pubsub = None
             await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     def _deliver(self, message: dict[str, Any]) -> None:

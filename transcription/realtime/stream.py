@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from channels.db import database_sync_to_async
 
 from transcription import selectors
-from transcription.errors import NotAuthenticatedError
+from transcription.errors import NotAuthenticatedError, NotFoundError
 from transcription.models import LiveSession, Visibility
 from transcription.realtime import wire
 from transcription.realtime.capture import CapturingSocket
@@ -32,7 +34,10 @@ class StreamSocket(CapturingSocket):
     def _open(self, hello: wire.Hello) -> LiveSession:
         owner = self._token_owner()
         if hello.session:
-            return selectors.access_own_live_session_by_id(owner, hello.session)
+            try:
+                return selectors.access_own_live_session_by_id(owner, UUID(hello.session))
+            except ValueError:
+                raise NotFoundError from None
         return live_sessions.create_live_session(
             owner=owner,
             title=hello.title,
