@@ -45,7 +45,7 @@ test: $(VENV)/.all-installed chromium models
 	@$(BIN)/python -m pytest
 
 test-postgres: $(VENV)/.all-installed
-	@$(BIN)/python -m tests.postgres
+	@$(BIN)/python -m tests.postgres tests/transcription tests/webapp
 
 lint: $(VENV)/.all-installed
 	@$(BIN)/ruff check .
