@@ -145,7 +145,8 @@ def _work(claim: Claim, should_stop: Callable[[], bool]) -> bool:
             ),
         )
         group_begun = now
-        if now - begun >= SLICE_S:
+        # At the end there is nothing to give back, only to finish.
+        if now - begun >= SLICE_S and group.audio_done_ms < group.audio_total_ms:
             return False
     return True
 
