@@ -61,8 +61,9 @@ export class CaptionsView {
   /** The words in the margin of an entry. */
   timeOf({ startMs }) {
     if (this.timesShown === "none") return "";
-    const wallMs = this.timesShown === "clock" ? wallTimeOf(startMs, this.pairs) : null;
-    return wallMs === null ? formatElapsed(startMs) : formatTimeOfDay(wallMs);
+    if (this.timesShown === "elapsed") return formatElapsed(startMs);
+    const wallMs = wallTimeOf(startMs, this.pairs);
+    return wallMs === null ? "" : formatTimeOfDay(wallMs);
   }
 
   backToLive() {

@@ -12,6 +12,7 @@ const STATES = {
   connecting: "Starting",
   live: "Live",
   catching_up: "Live",
+  stalled: "Live",
   reconnecting: "Reconnecting",
   stopping: "Finishing",
 };
@@ -68,6 +69,9 @@ export class CaptureWords {
       case "connecting":
         if (now - this.startedMs < SLOW_START_MS) return ["", ""];
         return [`Connecting. What you say is kept: ${kept} so far.`, "warning"];
+      case "stalled":
+        this.hadTrouble = true;
+        return [`The server does not answer. Nothing is lost: ${kept} kept here.`, "warning"];
       case "reconnecting":
         this.hadTrouble = true;
         if (status.needsLogin) {

@@ -24,6 +24,7 @@ export class CaptureClock {
     this.nextSample = nextSample;
     this.wallMs = wallMs;
     this.isPaused = isPaused;
+    this.isInterrupted = wallMs !== null;
   }
 
   /**
@@ -34,12 +35,19 @@ export class CaptureClock {
     if (this.isPaused) return null;
     if (this.wallMs !== null) {
       const missingMs = wallMs - this.wallMs - msOfSamples(length);
-      if (missingMs > LOSS_MS) this.nextSample += Math.round((missingMs * RATE) / 1000);
+      const isLost = missingMs > (this.isInterrupted ? 0 : LOSS_MS);
+      if (isLost) this.nextSample += Math.round((missingMs * RATE) / 1000);
     }
+    this.isInterrupted = false;
     const firstSample = this.nextSample;
     this.nextSample += length;
     this.wallMs = wallMs;
     return firstSample;
+  }
+
+  /** The next block comes from another source: all time since the last one is missing. */
+  interrupt() {
+    this.isInterrupted = true;
   }
 
   pause() {

@@ -55,6 +55,11 @@ export class Outbox {
     return this.#addPackets(this.packetiser.push(firstSample, samples));
   }
 
+  /** Another device, or the same one opened again: audio in between is lost. */
+  interrupt() {
+    this.clock.interrupt();
+  }
+
   pause() {
     if (this.clock.isPaused || this.isStopped) return [];
     const added = this.#addPackets(this.packetiser.flush());

@@ -19,8 +19,9 @@ const TICK_MS = 100;
 const READY_TIMEOUT_MS = 10_000;
 const CLOSED_TIMEOUT_MS = 10_000;
 const LOCK_TIMEOUT_MS = 3000;
-/** A server that takes audio and says nothing for so long is gone. */
-const DEAD_AFTER_MS = 20_000;
+/** The server confirms audio every second: one that is silent so long is in trouble, then gone. */
+const STALLED_AFTER_MS = 4000;
+const DEAD_AFTER_MS = 10_000;
 /** Bytes in the browser's own queue beyond which the network is the bottleneck. */
 const FULL_SOCKET_BYTES = 128 * 1024;
 /** Audio sent and not yet confirmed; well below the backlog at which the server closes. */
@@ -28,6 +29,8 @@ const WINDOW_SAMPLES = 60 * RATE;
 /** What was kept is sent faster than it was spoken, but not so fast that the server refuses. */
 const CATCH_UP_SPEED = 6;
 const ALLOWANCE_MS = 2000;
+/** More than this unsent is worth saying; less is a packet being filled. */
+const CATCHING_UP_MS = 1500;
 
 /** The engine repeats what it has to say about lag. */
 const LAG_NEWS_MS = 5000;
@@ -79,6 +82,7 @@ class CaptureSender {
       this.waitingPort = port;
       return;
     }
+    this.outbox.interrupt();
     port.onmessage = ({ data }) => {
       if (data.type === "audio") this.#keep(this.outbox.accept(data.samples, data.wallMs));
       else this.stop();
@@ -299,10 +303,17 @@ class CaptureSender {
     this.finishingTimer = setTimeout(() => postMessage({ type: "finishing" }), CLOSED_TIMEOUT_MS);
   }
 
+  #shownPhase() {
+    if (this.phase !== "live") return this.phase;
+    const isSilent = performance.now() - this.heardMs > STALLED_AFTER_MS;
+    if (isSilent && this.outbox.keptMs > STALLED_AFTER_MS) return "stalled";
+    return this.outbox.unsentMs > CATCHING_UP_MS ? "catching_up" : "live";
+  }
+
   #report() {
-    const status = {
+    postMessage({
       type: "status",
-      phase: this.phase === "live" && this.outbox.unsentMs > 1500 ? "catching_up" : this.phase,
+      phase: this.#shownPhase(),
       keptMs: this.outbox.keptMs,
       unsentMs: this.outbox.unsentMs,
       droppedMs: this.outbox.droppedMs,
@@ -313,8 +324,7 @@ class CaptureSender {
       needsLogin: Boolean(this.needsLogin) && !this.isReady,
       reason: this.isReady ? "" : this.problem.reason,
       behindMs: performance.now() - this.laggedMs < LAG_NEWS_MS ? this.behindMs : 0,
-    };
-    postMessage(status);
+    });
   }
 }
 

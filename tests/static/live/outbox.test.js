@@ -185,6 +185,16 @@ test("a machine that slept leaves a gap of its length", () => {
   assert.equal(clock.accept(BLOCK, T0 + 20_040), BLOCK + 20 * RATE);
 });
 
+test("a change of the device counts all time between, however short", () => {
+  const outbox = new Outbox();
+  const microphone = new Microphone(outbox);
+  microphone.speak(1);
+  outbox.interrupt();
+  microphone.wait(0.3);
+  microphone.speak(1);
+  assert.equal(outbox.clock.nextSample, 2.3 * RATE);
+});
+
 test("a late timer is no gap", () => {
   const clock = new CaptureClock();
   clock.accept(BLOCK, T0 + 20);

@@ -1,0 +1,255 @@
+"""A voice in a real Chromium's microphone becomes captions, and nothing of it is lost.
+
+The scripted model reads its words out of the samples, so a lost, doubled or reordered tenth of a
+second is a wrong word. The microphone begins to play when the page opens it: with the click.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from asr_engine.audio import SAMPLE_RATE, FloatSamples
+from asr_engine.backends.scripted import encode_blocks, script, script_text
+from tests.e2e.conftest import Server, log_in
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=30_000)  # for what a voice takes to say, on a busy machine
+
+NATIVE_RATE = 48_000
+WORDS = re.compile(r"w(\d+)")
+
+
+def write_microphone(path: Path, samples: FloatSamples) -> Path:
+    """A WAV at a sound card's rate (band-limited, so that only our resampler can do harm)."""
+    factor = NATIVE_RATE // SAMPLE_RATE
+    spectrum = np.fft.rfft(samples)
+    wide = np.zeros(len(samples) * factor // 2 + 1, dtype=complex)
+    wide[: len(spectrum)] = spectrum
+    loud = np.clip(np.fft.irfft(wide, len(samples) * factor) * factor, -1, 1)
+    soundfile.write(path, loud, NATIVE_RATE, subtype="PCM_16")
+    return path
+
+
+class Wire:
+    """A TCP proxy before the server that can be cut, as a network is."""
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self._is_cut = False
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        self._is_cut = True
+        for end in list(self._open):
+            self._close(end)
+
+    def mend(self) -> None:
+        self._is_cut = False
+
+    def close(self) -> None:
+        self.cut()
+        self._close(self._listener)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            if self._is_cut:
+                near.close()
+                continue
+            far = socket.create_connection(("127.0.0.1", self._server_port))
+            self._open |= {near, far}
+            for source, target in ((near, far), (far, near)):
+                threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        self._close(source)
+        self._close(target)
+
+    def _close(self, end: socket.socket) -> None:
+        self._open.discard(end)
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
+
+
+@pytest.fixture
+def wire(server: Server) -> Iterator[Wire]:
+    wire = Wire(server.port)
+    yield wire
+    wire.close()
+
+
+@pytest.fixture
+def speaker(
+    server: Server, launch_browser: Callable[..., Browser], tmp_path: Path
+) -> Iterator[Callable[..., Page]]:
+    """`speaker(blocks, port=…)`: a logged-in page whose microphone will say `blocks` once."""
+    contexts: list[BrowserContext] = []
+
+    def open_page(blocks: list[int | None], port: int = server.port) -> Page:
+        microphone = write_microphone(tmp_path / "microphone.wav", encode_blocks(blocks))
+        return new_page(launch_browser(microphone), server, f"http://localhost:{port}", contexts)
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def new_page(
+    browser: Browser, server: Server, base_url: str, contexts: list[BrowserContext]
+) -> Page:
+    context = browser.new_context(base_url=base_url, reduced_motion="reduce")
+    context.set_default_timeout(20_000)
+    contexts.append(context)
+    page = context.new_page()
+    log_in(page, server)  # cookies know no ports
+    return page
+
+
+def start_captions(page: Page, title: str) -> None:
+    page.goto("/live/new/")
+    page.get_by_label("Title").fill(title)
+    page.get_by_label("Spoken language").select_option("en")
+    page.get_by_role("button", name="Start captions").click()
+    expect(page.locator(".capture-state")).to_have_attribute("data-state", "live")
+
+
+def finals(page: Page) -> list[str]:
+    return page.locator(".captions-list .caption-text").all_inner_texts()
+
+
+def numbers(texts: list[str]) -> list[int]:
+    return [int(number) for number in WORDS.findall(" ".join(texts))]
+
+
+def stop_and_save(page: Page) -> str:
+    """Press Stop; the id of the recording."""
+    page.get_by_role("button", name="Stop").click()
+    link = page.get_by_role("link", name="Open the recording")
+    expect(link).to_be_visible(timeout=30_000)
+    address = link.get_attribute("href")
+    assert address is not None
+    return address.strip("/").rsplit("/", maxsplit=1)[-1]
+
+
+def stored_text(server: Server, recording: str) -> str:
+    """The live transcript as it lies in the database."""
+    code = (
+        "import json; from transcription.models import TranscriptSegment as S;"
+        f"s = S.objects.filter(revision__recording='{recording}', revision__kind='live');"
+        "print(json.dumps([x.text for x in s.order_by('index')]))"
+    )
+    texts: list[str] = json.loads(server.manage("shell", "-v", "0", "-c", code))
+    return " ".join(texts)
+
+
+def test_a_late_reader_sees_all_and_the_stored_transcript_is_what_was_shown(
+    server: Server, speaker: Callable[..., Page], browser: Browser
+) -> None:
+    blocks = script(40)
+    page = speaker(blocks)
+    start_captions(page, "From the first word")
+    expect(page.locator(".captions-partial .caption-text")).not_to_be_empty()
+    expect(page.locator(".captions-list .caption")).not_to_have_count(0)
+
+    contexts: list[BrowserContext] = []
+    reader = new_page(browser, server, server.base_url, contexts)
+    reader.goto(page.url.replace("/capture/", "/"))
+    expect(reader.locator(".captions-list")).to_contain_text("w0 ")  # said before they came
+    expect(reader.locator(".captions-list")).to_contain_text("w39")  # and said after
+    assert " ".join(finals(reader)) == script_text(blocks)
+
+    recording = stop_and_save(page)
+    expect(reader.get_by_role("link", name="Open the recording")).to_be_visible()
+    assert stored_text(server, recording) == " ".join(finals(reader))
+    contexts[0].close()
+
+
+def test_a_cut_network_loses_no_word(
+    server: Server, speaker: Callable[..., Page], wire: Wire
+) -> None:
+    blocks = script(60)
+    page = speaker(blocks, wire.port)
+    start_captions(page, "A cut wire")
+    expect(page.locator(".captions-list .caption")).not_to_have_count(0)
+    wire.cut()
+    strip = page.locator(".capture-link")
+    expect(strip).to_contain_text(re.compile(r"Reconnecting\. Nothing is lost: [4-9] s kept here"))
+    wire.mend()
+    expect(strip).to_contain_text("Caught up. Nothing was lost.")
+    expect(page.locator(".captions-list")).to_contain_text("w59")
+    assert stored_text(server, stop_and_save(page)) == script_text(blocks)
+    assert numbers(finals(page)) == list(range(60))
+
+
+def test_a_reload_continues_the_session_with_a_gap_and_nothing_twice(
+    server: Server, speaker: Callable[..., Page]
+) -> None:
+    page = speaker(script(60))
+    page.on("dialog", lambda dialog: dialog.accept())  # "Leave this page?"
+    start_captions(page, "A reload")
+    expect(page.locator(".captions-list .caption")).to_have_count(2)
+    page.reload()
+    expect(page.locator(".capture-state")).to_have_attribute("data-state", "live")
+    expect(page.locator(".caption-gap")).to_have_count(1)
+    # The fake device says its words from the beginning again.
+    expect(page.locator(".captions-list .caption-text").last).to_contain_text("w23")
+    said = numbers(stored_text(server, stop_and_save(page)).split())
+    again = said.index(0, 1)
+    assert said[:again] == list(range(again))
+    assert again >= 16
+    assert said[again:] == list(range(len(said) - again))
+
+
+def test_a_pause_is_no_gap_and_is_shown(server: Server, speaker: Callable[..., Page]) -> None:
+    page = speaker(script(40))
+    start_captions(page, "A pause")
+    expect(page.locator(".captions-list .caption")).not_to_have_count(0)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".capture-state-words")).to_have_text("Paused")
+    expect(page.locator(".caption-paused")).to_have_count(1)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".capture-state-words")).to_have_text("Live")
+    expect(page.locator(".captions-list")).to_contain_text("w39")
+    said = numbers(finals(page))
+    assert said == sorted(set(said))
+    expect(page.locator(".caption-gap")).to_have_count(0)
+    stop_and_save(page)
+
+
+def test_a_silent_microphone_is_named_while_captions_run(speaker: Callable[..., Page]) -> None:
+    page = speaker([None] * 5)
+    start_captions(page, "Nobody speaks")
+    expect(page.locator(".capture-trouble")).to_contain_text("Nothing at all comes from the mic")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".after-title")).to_have_text("Saved")
+
+
+def test_a_page_without_a_microphone_says_why(logged_in_page: Page) -> None:
+    logged_in_page.add_init_script(
+        "Object.defineProperty(navigator, 'mediaDevices', {value: undefined});"
+        "Object.defineProperty(window, 'isSecureContext', {value: false});"
+    )
+    logged_in_page.goto("/live/new/")
+    expect(logged_in_page.get_by_role("alert")).to_contain_text("https://")
+    expect(logged_in_page.get_by_role("button", name="Start captions")).to_be_disabled()
