@@ -154,8 +154,9 @@ class AudioEntry:
     def end_sample(self) -> int:
         return self.first_sample + len(self.payload) // 2
 
-    def as_fields(self) -> dict[str, bytes | str | int]:
-        fields: dict[str, bytes | str | int] = {"k": self.kind.value, "s": self.first_sample}
+    def as_fields(self) -> dict[Any, Any]:
+        """Members as redis-py takes them, whose types do not agree between its calls."""
+        fields: dict[Any, Any] = {"k": self.kind.value, "s": self.first_sample}
         if self.payload:
             fields["d"] = self.payload
         return fields

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import parse_qs
 
-from channels.db import database_sync_to_async
-
 from transcription.models import LiveState
 from transcription.realtime import wire
 from transcription.realtime.fanout import CaptionEvent
@@ -20,7 +18,7 @@ class CaptionsSocket(CookieSocket):
 
     async def on_connect(self) -> None:
         await super().on_connect()
-        session = await database_sync_to_async(self.fetch_session)()
+        session = await self.current_session()
         await self.follow()
         state: str = session.state
         if state in {LiveState.LIVE, LiveState.WAITING} and await self.links.is_paused(

@@ -68,7 +68,7 @@ class CapturingSocket(LiveSocket):
 
     async def identify(self, hello: wire.Hello) -> LiveSession:
         """The session that `hello` means. Raises ProductError."""
-        return await database_sync_to_async(self.fetch_session)()
+        return await self.current_session()
 
     async def on_connect(self) -> None:
         await super().on_connect()
@@ -158,7 +158,7 @@ class CapturingSocket(LiveSocket):
         head = await self.links.publisher.head(self.session_id)
         _check_backlog(head.entries, USUAL_ENTRY_SAMPLES)
         reply = await self._admit(hello)
-        session = await database_sync_to_async(self.fetch_session)()
+        session = await self.current_session()
         self._started_at_s = (session.started_at or timezone.now()).timestamp()
         acknowledged = max(await self._acknowledged_sample(), session.samples)
         self._lane = Lane(self.session_id)
@@ -177,7 +177,7 @@ class CapturingSocket(LiveSocket):
 
     async def _admit(self, hello: wire.Hello) -> Reply:
         """Ask for a slot; the session is live from then on. Raises AdmissionError and others."""
-        session = await database_sync_to_async(self.fetch_session)()
+        session = await self.current_session()
         reply = await client.request_stream(
             self.links.broker,
             session=self.session_id,
@@ -190,9 +190,7 @@ class CapturingSocket(LiveSocket):
         return reply
 
     async def _acknowledged_sample(self) -> int:
-        value = await self.links.broker.hget(  # type: ignore[misc]
-            session_key(self.session_id), "acknowledged_sample"
-        )
+        value = await self.links.broker.hget(session_key(self.session_id), "acknowledged_sample")
         return int(value or 0)
 
     async def _next_sample(self, session: LiveSession, head: StreamHead, acknowledged: int) -> int:

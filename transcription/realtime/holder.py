@@ -45,7 +45,7 @@ class CaptureHolder:
 
     async def take(self, *, is_taking_over: bool) -> None:
         """Raises InUseError, RedisError."""
-        answer = await self._broker.eval(  # type: ignore[misc]
+        answer = await self._broker.eval(
             _TAKE,
             1,
             self._key,
@@ -59,7 +59,7 @@ class CaptureHolder:
 
     async def renew(self) -> None:
         """Raises InUseError when another socket has taken over, RedisError."""
-        answer = await self._broker.eval(  # type: ignore[misc]
+        answer = await self._broker.eval(
             _RENEW, 1, self._key, self.connection, self._capture_id, str(CAPTURE_TTL_S)
         )
         if not answer:
@@ -67,4 +67,4 @@ class CaptureHolder:
 
     async def release(self) -> None:
         """Raises RedisError. Harmless when another socket holds it."""
-        await self._broker.eval(_RELEASE, 1, self._key, self.connection)  # type: ignore[misc]
+        await self._broker.eval(_RELEASE, 1, self._key, self.connection)

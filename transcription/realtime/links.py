@@ -41,12 +41,12 @@ class Links:
 
     async def is_paused(self, session: str) -> bool:
         """Raises RedisError."""
-        return await self.broker.hget(session_key(session), "is_paused") == b"1"  # type: ignore[misc]
+        return await self.broker.hget(session_key(session), "is_paused") == b"1"
 
     async def set_paused(self, session: str, *, is_paused: bool) -> None:
         """Remember it for readers who come later, and tell those who are there."""
         value = "1" if is_paused else "0"
-        await self.broker.hset(session_key(session), "is_paused", value)  # type: ignore[misc]
+        await self.broker.hset(session_key(session), "is_paused", value)
         state = "paused" if is_paused else "live"
         await self.announce(ViewerEvent(type="state", session=session, state=state))
 

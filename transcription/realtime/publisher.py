@@ -130,7 +130,7 @@ class AudioPublisher:
                     self._busy.discard(lane)
                     continue
                 lanes.append(lane)
-                pipeline.xadd(audio_key(lane.session), dict(entry.as_fields()))
+                pipeline.xadd(audio_key(lane.session), entry.as_fields())
             try:
                 results: list[Any] = await pipeline.execute(raise_on_error=False)
             except (RedisError, OSError) as error:

@@ -199,14 +199,15 @@ class LiveSocket(AsyncWebsocketConsumer):
 
     async def send_history(self, after_seq: int) -> int:
         """Stored changes after `after_seq` in batches, then a `head`. Returns its `seq`."""
-        session, events = await self._read_history(after_seq)
+        read_history = database_sync_to_async(self._read_history)
+        session, events = await read_history(after_seq)
         for start in range(0, len(events), wire.HISTORY_BATCH):
             batch = events[start : start + wire.HISTORY_BATCH]
             await self.say(wire.history_event(self.session_id, batch))
         await self.say({"type": "head", "session": self.session_id, "seq": session.last_seq})
-        return session.last_seq
+        last_seq: int = session.last_seq
+        return last_seq
 
-    @database_sync_to_async
     def _read_history(self, after_seq: int) -> tuple[LiveSession, list[dict[str, Any]]]:
         session = self.fetch_session()
         return session, [members_of(event) for event in history_after(session, after_seq)]
@@ -221,13 +222,14 @@ class LiveSocket(AsyncWebsocketConsumer):
             self.channel_layer.group_discard, group, self.channel_name
         )
 
-    async def check_rights(self) -> None:
-        """Raises NotFoundError, NotAuthenticatedError."""
-        await database_sync_to_async(self.fetch_session)()
+    async def current_session(self) -> LiveSession:
+        """As the database has it now. Raises NotFoundError, NotAuthenticatedError."""
+        session: LiveSession = await database_sync_to_async(self.fetch_session)()
+        return session
 
     async def _check_rights_soon(self) -> None:
         await asyncio.sleep(RIGHTS_SETTLE_S)
-        await self.check_rights()
+        await self.current_session()
 
     async def _tick(self) -> None:
         next_check_s = RIGHTS_CHECK_S
@@ -237,7 +239,7 @@ class LiveSocket(AsyncWebsocketConsumer):
             next_check_s -= TICK_S
             if next_check_s <= 0:
                 next_check_s = RIGHTS_CHECK_S
-                await self.check_rights()
+                await self.current_session()
 
 
 class CookieSocket(LiveSocket):

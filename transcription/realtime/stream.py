@@ -25,12 +25,11 @@ class StreamSocket(CapturingSocket):
 
     async def identify(self, hello: wire.Hello) -> LiveSession:
         self._token = hello.token
-        session = await self._open(hello)
+        session: LiveSession = await database_sync_to_async(self._open)(hello)
         self.session_id = str(session.id)
         await self.follow_rights(session.owner)
         return session
 
-    @database_sync_to_async
     def _open(self, hello: wire.Hello) -> LiveSession:
         owner = self._token_owner()
         if hello.session:

@@ -186,7 +186,7 @@ class Recorder:
     def _wait_for_speaker(self, event: EngineEvent) -> None:
         """Ignored where the speaker has come back and a newer claim was made meanwhile."""
         epoch = self._broker.hget(session_key(event.session), "epoch")
-        if epoch is not None and int(epoch) != event.epoch:  # type: ignore[arg-type]
+        if epoch is not None and int(epoch) != event.epoch:
             return
         if live_sessions.move_live_session(event.session, LiveState.WAITING):
             self._announce(live_sessions.state_event(event.session, LiveState.WAITING))
@@ -283,7 +283,7 @@ class Recorder:
                 live_sessions.end_live_session(session=session)
         elif not track.is_ended:
             end = AudioEntry(AudioEntryKind.END, track.written_sample)
-            self._audio.xadd(audio_key(session_id), dict(end.as_fields()))
+            self._audio.xadd(audio_key(session_id), end.as_fields())
             self._announce(live_sessions.state_event(session_id, LiveState.ENDING))
         elif session_id not in self._heard:
             waited_s = time.monotonic() - self._ended_at_s[session_id]
@@ -312,7 +312,7 @@ class Recorder:
             for track, resume in zip(tracks, answers, strict=True):
                 entry_id = track.trim_id(int(resume or 0))
                 if entry_id is not None:
-                    trims.xtrim(audio_key(track.session_id), minid=entry_id, approximate=False)  # type: ignore[arg-type]
+                    trims.xtrim(audio_key(track.session_id), minid=entry_id, approximate=False)
             if len(trims):
                 trims.execute()
 

@@ -124,21 +124,22 @@ def _take_seq(session_id: uuid.UUID | str) -> int | None:
 def record_final(*, event: EngineEvent) -> LiveUtterance | None:
     """Store a final once. A second delivery returns what the first one stored.
 
-    None where the session was deleted in the meantime.
+    None where the session was deleted in the meantime. Raises ValueError for an id of none.
     """
     if event.utterance is None:
         raise InvalidInputError("A final has the number of its utterance.")
+    session_id = uuid.UUID(event.session)
     with transaction.atomic():
         stored = LiveUtterance.objects.filter(
-            session_id=event.session, utterance=event.utterance
+            session_id=session_id, utterance=event.utterance
         ).first()
         if stored is not None:
             return stored
-        seq = _take_seq(event.session)
+        seq = _take_seq(session_id)
         if seq is None:
             return None
         return LiveUtterance.objects.create(
-            session_id=uuid.UUID(event.session),
+            session_id=session_id,
             utterance=event.utterance,
             seq=seq,
             start_ms=event.start_ms,
@@ -159,6 +160,7 @@ def record_mark(
     wall_at: datetime,
 ) -> LiveMark | None:
     """Store a gap, a pause or the close once. None where the session was deleted."""
+    session_id = uuid.UUID(str(session_id))
     with transaction.atomic():
         stored = LiveMark.objects.filter(
             session_id=session_id, kind=kind, start_ms=start_ms
@@ -169,7 +171,7 @@ def record_mark(
         if seq is None:
             return None
         return LiveMark.objects.create(
-            session_id=uuid.UUID(str(session_id)),
+            session_id=session_id,
             seq=seq,
             kind=kind,
             start_ms=start_ms,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Final
+from typing import Any, Final
 
 from redis import Redis
 from redis.exceptions import WatchError
@@ -30,8 +30,8 @@ def refill_audio(audio: Redis, track: AudioTrack, resume_sample: int) -> bool:
 def _refill(audio: Redis, track: AudioTrack, resume_sample: int) -> bool:
     key = audio_key(track.session_id)
     with audio.pipeline() as pipeline:
-        pipeline.watch(key)
-        present = pipeline.xrange(key)
+        pipeline.watch(key)  # type: ignore[no-untyped-call]
+        present: Any = pipeline.xrange(key)
         first_sample = track.written_sample
         for _, fields in present[:1]:
             first_sample = min(first_sample, AudioEntry.from_fields(fields).first_sample)
@@ -41,7 +41,7 @@ def _refill(audio: Redis, track: AudioTrack, resume_sample: int) -> bool:
         pipeline.delete(key)
         missing = track.entries_between(resume_sample, first_sample)
         for number, entry in enumerate(missing, start=1):
-            pipeline.xadd(key, dict(entry.as_fields()), id=f"{REFILLED_ID_MS}-{number}")
+            pipeline.xadd(key, entry.as_fields(), id=f"{REFILLED_ID_MS}-{number}")
         for entry_id, fields in present:
             pipeline.xadd(key, fields, id=entry_id)
         pipeline.execute()
