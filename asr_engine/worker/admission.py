@@ -25,6 +25,7 @@ from asr_engine.worker.connections import StreamEntry, keep_trying, read_streams
 from asr_engine.worker.lifecycle import Lifecycle
 from asr_engine.worker.model_thread import ModelThread
 from asr_engine.worker.sessions import RunningSession, SessionTable
+from asr_engine.worker.tasks import LooseTasks
 
 REPLY_TTL_S = 10
 READ_BLOCK_MS = 1000
@@ -58,19 +59,23 @@ class Admission:
         self._thread = thread
         self._sessions = sessions
         self._lifecycle = lifecycle
+        self._answers = LooseTasks()
         self._last_id = "0-0"
 
     async def listen(self) -> None:
         """Take commands, for ever. What was sent to an earlier process of this name is void."""
         key = commands_key(self._name)
         await keep_trying("broker", lambda: self._broker.delete(key))
-        async with asyncio.TaskGroup() as answers:
-            while True:
-                found = await keep_trying("broker", self._read)
-                for entry in found.get(key, []):
-                    self._last_id = entry.entry_id
-                    if command := _parse(entry.fields):
-                        answers.create_task(self._obey(command))
+        while True:
+            found = await keep_trying("broker", self._read)
+            for entry in found.get(key, []):
+                self._last_id = entry.entry_id
+                if command := _parse(entry.fields):
+                    self._answers.start(self._obey(command))
+
+    async def end(self) -> None:
+        """Leave unanswered what is not answered yet."""
+        await self._answers.end()
 
     async def _read(self) -> dict[str, list[StreamEntry]]:
         return await read_streams(

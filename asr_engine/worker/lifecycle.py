@@ -12,6 +12,7 @@ from asr_engine.worker.connections import keep_trying
 from asr_engine.worker.model_thread import ModelThread
 from asr_engine.worker.ownership import ListedSession, Ownership
 from asr_engine.worker.sessions import RunningSession, SessionTable
+from asr_engine.worker.tasks import LooseTasks
 
 TAKE_OVER_EVERY_S = 1.0
 REOPEN_PAUSE_S = 0.2
@@ -31,7 +32,7 @@ class Lifecycle:
         self._ownership = ownership
         self._sessions = sessions
         self._capabilities = engine.capabilities
-        self._reopenings: set[asyncio.Task[None]] = set()
+        self._reopenings = LooseTasks()
 
     def mode_for(self, wanted_ms: int) -> int:
         """The wanted latency mode if the model has it, else its default."""
@@ -78,9 +79,7 @@ class Lifecycle:
     def reopen_soon(self, running: RunningSession) -> None:
         """Open the stream again from `resume_sample` after the model failed on it."""
         running.is_open = False
-        task = asyncio.create_task(self._reopen(running))
-        self._reopenings.add(task)
-        task.add_done_callback(self._reopenings.discard)
+        self._reopenings.start(self._reopen(running))
 
     def drop(self, running: RunningSession) -> None:
         """Forget a session that is no longer ours; frees its slot."""
@@ -90,8 +89,7 @@ class Lifecycle:
 
     async def hand_over_all(self) -> None:
         """Leave every session to a successor, at once. Raises RedisError."""
-        for task in self._reopenings:
-            task.cancel()
+        await self._reopenings.end()
         for running in self._sessions:
             self._sessions.remove(running)
             await self._release(running)

@@ -20,6 +20,7 @@ from asr_engine.worker.model_thread import ModelThread
 from asr_engine.worker.ownership import Ownership
 from asr_engine.worker.publishing import Publisher
 from asr_engine.worker.sessions import SessionTable
+from asr_engine.worker.tasks import end_tasks
 
 BEAT_EVERY_S = 1.0
 STUCK_S = 60.0
@@ -65,33 +66,33 @@ class EngineService:
         """
         self._thread.start(self._publisher.deliver)
         publishing = asyncio.create_task(self._publisher.publish_events())
-        serving = asyncio.create_task(self._serve())
+        serving = [
+            asyncio.create_task(part)
+            for part in (
+                self._beat(),
+                self._admission.listen(),
+                self._reader.read(),
+                self._publisher.publish_partials(),
+                self._take_over(),
+            )
+        ]
         stopping = asyncio.create_task(stop.wait())
         log.info("engine_started", engine=self._name, slots=self._engine.slots)
-        await asyncio.wait({publishing, serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        ended, _ = await asyncio.wait(
+            {publishing, stopping, *serving}, return_when=asyncio.FIRST_COMPLETED
+        )
         self._admission.is_draining = True
-        for task in (serving, stopping):
-            task.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
+        await end_tasks([stopping, *serving])
+        await self._admission.end()
         try:
             async with asyncio.timeout(LEAVE_TIMEOUT_S):
                 await self._leave()
         except (TimeoutError, RedisError, OSError) as error:
             log.warning("left_in_haste", error=type(error).__name__)
-        publishing.cancel()
-        ends = await asyncio.gather(serving, publishing, return_exceptions=True)
+        await end_tasks([publishing])
         log.info("engine_stopped", engine=self._name)
-        for end in ends:
-            if isinstance(end, Exception):
-                raise end
-
-    async def _serve(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._beat())
-            group.create_task(self._admission.listen())
-            group.create_task(self._reader.read())
-            group.create_task(self._publisher.publish_partials())
-            group.create_task(self._take_over())
+        for task in ended - {stopping}:
+            task.result()
 
     async def _leave(self) -> None:
         """Publish what is final already; what is open a successor hears again."""
