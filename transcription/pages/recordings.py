@@ -50,10 +50,10 @@ def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
 @login_required
 @require_GET
 def recording_status(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    """The line of progress; when the state is not the `shown` one, tools and details with it."""
+    """The line of progress; when what is `shown` is out of date, tools and details with it."""
     shown = selectors.access_recording_by_id(request.user, recording_id)
     context = _status_context(request, shown)
-    if request.GET.get("shown") != shown.state:
+    if request.GET.get("shown") != context["shown"]:
         revision = transcripts.current_revision(shown)
         context |= {
             "has_changed": True,
@@ -157,6 +157,7 @@ def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
     place = jobs.queue_position(job=job) if job and job.state == JobState.QUEUED else None
     return {
         "recording": shown,
+        "shown": f"{shown.state}.{shown.current_revision_id or 0}",
         "progress": progress_of(shown, job, place),
         "is_owner": shown.owner_id == request.user.pk,
         "can_cancel": job is not None and not job.is_cancel_requested,

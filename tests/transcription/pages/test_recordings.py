@@ -153,7 +153,8 @@ def test_status_says_share_time_and_stage(
         audio_total_ms=60_000,
         work_seconds=300,
     )
-    page = client_of(alice).get(address(recording, "status/?shown=transcribing")).content.decode()
+    shown = f"transcribing.{recording.current_revision_id}"
+    page = client_of(alice).get(address(recording, f"status/?shown={shown}")).content.decode()
     assert "Transcribing · 50 % · about 5 min left" in page
     assert "First pass" in page
     assert "Cancel transcription" in page
@@ -172,11 +173,13 @@ def test_status_says_the_place_in_the_queue(
     assert "Waiting · 1 before it" in page
 
 
-def test_status_brings_tools_and_details_when_the_state_has_changed(
-    alice: User, recording: Recording, client_of: ClientOf
+@pytest.mark.parametrize("shown", ["transcribing.{revision}", "ready.0", ""])
+def test_status_brings_tools_and_details_when_state_or_revision_has_changed(
+    alice: User, recording: Recording, client_of: ClientOf, shown: str
 ) -> None:
-    page = client_of(alice).get(address(recording, "status/?shown=transcribing")).content.decode()
-    assert page.count("hx-swap-oob") == 3
+    query = shown.format(revision=recording.current_revision_id)
+    page = client_of(alice).get(address(recording, f"status/?shown={query}")).content.decode()
+    assert page.count("hx-swap-oob") == 4
     assert 'data-open=""' in page
 
 
