@@ -5,23 +5,27 @@ from __future__ import annotations
 from django.db import transaction
 
 from transcription.broadcast import audience_changed_on_commit, recording_changed_on_commit
+from transcription.errors import NotFoundError
 from transcription.models import Recording
 from transcription.services import storage
 from transcription.services.names import clean_title
 
 
 def rename_recording(*, recording: Recording, title: str) -> Recording:
-    """Raises InvalidInputError for a title without a visible sign."""
+    """Raises InvalidInputError for a title without a visible sign, NotFoundError if it is gone."""
     recording.title = clean_title(title)
-    recording.save(update_fields=["title"])
+    _update(recording, title=recording.title)
     recording_changed_on_commit(recording.id)
     return recording
 
 
 def set_audience(*, recording: Recording, is_organisation_wide: bool) -> Recording:
-    """Who beside the owner may read; open pages of those who no longer may are closed."""
+    """Who beside the owner may read; open pages of those who no longer may are closed.
+
+    Raises NotFoundError if it is gone.
+    """
     recording.is_organisation_wide = is_organisation_wide
-    recording.save(update_fields=["is_organisation_wide"])
+    _update(recording, is_organisation_wide=is_organisation_wide)
     audience_changed_on_commit(recording.id)
     return recording
 
@@ -38,3 +42,9 @@ def delete_recording(*, recording: Recording) -> None:
         Recording.objects.filter(id=recording.id).delete()
     # Rows first: a folder without a row is found by the sweep, a row without its bytes is a fault.
     storage.remove_folder(folder)
+
+
+def _update(recording: Recording, **fields: object) -> None:
+    """Somebody may have deleted it since it was read."""
+    if not Recording.objects.filter(id=recording.id).update(**fields):
+        raise NotFoundError

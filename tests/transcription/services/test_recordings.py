@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from tests.fakes.recordings import make_job, make_recording, make_upload
-from transcription.errors import InvalidInputError
+from transcription.errors import InvalidInputError, NotFoundError
 from transcription.models import Recording, Upload, UploadState
 from transcription.services import recordings
 from webapp.accounts.models import User
@@ -29,6 +29,15 @@ def test_audience_is_stored_and_told_to_open_pages(
     recording.refresh_from_db()
     assert recording.is_organisation_wide
     assert len(callbacks) == 1
+
+
+def test_what_was_deleted_meanwhile_is_not_found(alice: User) -> None:
+    recording = make_recording(alice)
+    recordings.delete_recording(recording=Recording.objects.get())
+    with pytest.raises(NotFoundError):
+        recordings.rename_recording(recording=recording, title="Late")
+    with pytest.raises(NotFoundError):
+        recordings.set_audience(recording=recording, is_organisation_wide=True)
 
 
 def test_deleting_takes_the_upload_and_the_bytes_with_it(alice: User) -> None:

@@ -1,0 +1,128 @@
+"""A real worker process that is killed in the middle; the names of tasks and queues."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from asr_engine.backends.scripted import encode_blocks, script, word_text
+from tests.fakes.audio import wav_bytes
+from tests.fakes.recordings import make_job
+from transcription import queue, tasks
+from transcription.models import Attempt, Job, JobState
+from transcription.services import jobs
+from webapp.accounts.models import User
+from webapp.celery import EVERY_S, app
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORDS = 3000
+HANG_AT_BATCH = 3
+
+
+def database_url() -> str:
+    """The test's own database, as another process names it."""
+    settings = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{settings['NAME']}"
+    person = f"{settings['USER']}:{settings['PASSWORD']}"
+    return f"postgres://{person}@{settings['HOST']}:{settings['PORT']}/{settings['NAME']}"
+
+
+@contextmanager
+def worker(data_dir: Path, notes: Path, stop_at: int) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.fakes.batch_worker", str(notes), str(stop_at)],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "TRANSCRIBE_DATA_DIR": str(data_dir),
+            "TRANSCRIBE_DATABASE_URL": database_url(),
+            "ASR_BATCH_BACKEND": "scripted",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(holds: Callable[[], Any], process: subprocess.Popen[bytes]) -> None:
+    """Poll a real process: nothing tells a test when it gets there."""
+    deadline = time.monotonic() + 90
+    while not holds():
+        assert process.poll() is None, "the worker ended"
+        assert time.monotonic() < deadline, "the worker did not get there"
+        time.sleep(0.05)
+
+
+def test_every_task_is_registered_and_every_beat_has_a_queue() -> None:
+    app.loader.import_default_modules()
+    assert {task.value for task in queue.Task} <= set(app.tasks)
+    assert set(queue.QUEUES) == set(queue.Task)
+    assert {entry["task"] for entry in app.conf.beat_schedule.values()} == set(EVERY_S)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_killed_in_the_middle_resumes_at_its_checkpoint(
+    alice: User, tmp_path: Path
+) -> None:
+    talk = wav_bytes(encode_blocks(script(WORDS, utterance_words=50)))
+    job = make_job(alice, content=talk, duration_ms=373_000)
+    notes = tmp_path / "notes"
+
+    with worker(tmp_path, notes, HANG_AT_BATCH) as first:
+        # The hanging batch belongs to a group of two: its first batch is decoded, not stored.
+        wait_for(lambda: notes.exists() and len(notes.read_text().split()) == 8, first)
+        job.refresh_from_db()
+        assert job.state == JobState.RUNNING
+        stored_ms = job.audio_done_ms
+        assert stored_ms > 0
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    notes.unlink()
+
+    with worker(tmp_path, notes, 0) as second:
+        wait_for(lambda: Job.objects.filter(id=job.id, state=JobState.DONE).exists(), second)
+        # Redelivered wake-ups find nothing to do.
+        queue.send(queue.Task.RUN_JOBS)
+        queue.send(queue.Task.RUN_JOBS)
+        depth = queue_depth()
+        wait_for(lambda: depth() == 0, second)
+
+    again = notes.read_text().split()
+    assert min(map(int, again)) * 1000 // 16_000 >= stored_ms
+    assert len(again) == len(set(again))
+    job.recording.refresh_from_db()
+    revision = job.recording.current_revision
+    assert revision is not None
+    heard = " ".join(revision.segments.values_list("text", flat=True)).split()
+    assert heard == [word_text(number) for number in range(WORDS)]
+    assert list(Attempt.objects.values_list("outcome", flat=True)) == [jobs.LOST_CODE, "done"]
+
+
+def queue_depth() -> Callable[[], int]:
+    import redis
+    from django.conf import settings
+
+    broker = redis.Redis.from_url(settings.SITE.broker_url)
+    return lambda: int(broker.llen("batch"))  # type: ignore[arg-type]
+
+
+def test_workers_give_way_to_live_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", asked.append)
+    tasks.give_way()
+    assert asked == [tasks.NICENESS]
