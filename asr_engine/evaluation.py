@@ -81,14 +81,17 @@ def _normaliser(is_english: bool) -> Callable[[str], str]:
     from whisper_normalizer.basic import BasicTextNormalizer
     from whisper_normalizer.english import EnglishTextNormalizer
 
-    return EnglishTextNormalizer() if is_english else BasicTextNormalizer()  # type: ignore[no-any-return]
+    normaliser: Callable[[str], str]
+    normaliser = EnglishTextNormalizer() if is_english else BasicTextNormalizer()
+    return normaliser
 
 
 @functools.cache
 def _simplified() -> Callable[[str], str]:
     import opencc
 
-    return opencc.OpenCC("t2s").convert  # type: ignore[no-any-return]
+    convert: Callable[[str], str] = opencc.OpenCC("t2s").convert
+    return convert
 
 
 @dataclass(frozen=True, slots=True)

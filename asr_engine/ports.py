@@ -109,22 +109,36 @@ class VoiceActivityDetector(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WindowSpan:
+    """A stretch of the recording inside a window: it begins at `offset` in the window's samples
+    and at `start_sample` in the recording. Voice activity heard speech in
+    [`speech_start`, `speech_end`), offsets in the window as well.
+    """
+
+    offset: int
+    start_sample: int
+    speech_start: int
+    speech_end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """At most 30 s of audio cut in silence, on a clock that counts from `start_sample`.
 
-    It may join several spans of speech. Each of `joints` is (offset in `samples`, sample of the
-    recording) where a span begins after silence that was left out; a model need not know them.
+    It joins one or several spans; silence between them may be left out. A model need not know.
     """
 
     start_sample: int
     samples: FloatSamples
-    joints: tuple[tuple[int, int], ...] = ()
+    spans: tuple[WindowSpan, ...] = ()
 
     @property
     def end_sample(self) -> int:
-        """End of the window's last span, on the recording's clock."""
-        offset, sample = self.joints[-1] if self.joints else (0, self.start_sample)
-        return sample + len(self.samples) - offset
+        """End of the window's last span, in samples of the recording."""
+        if not self.spans:
+            return self.start_sample + len(self.samples)
+        last = self.spans[-1]
+        return last.start_sample + len(self.samples) - last.offset
 
 
 @dataclass(frozen=True, slots=True)

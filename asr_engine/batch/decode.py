@@ -116,7 +116,7 @@ def open_audio(path: Path) -> Iterator[AudioSource]:
             stream = container.streams.best("audio") or container.streams.audio[0]
             if stream.codec_context is None:
                 raise BrokenAudioError("no decoder for this codec")
-            stream.thread_type = "AUTO"
+            stream.codec_context.thread_type = "AUTO"
             yield AudioSource(container, stream)
 
 
@@ -278,10 +278,12 @@ class _Downmix:
         before = self._weights
         self._weights = weights
         if before is None or before.shape != weights.shape or np.array_equal(before, weights):
-            return weights @ block
+            steady: FloatSamples = weights @ block
+            return steady
         fade = np.ones(block.shape[1], np.float32)
         fade[: self.FADE_SAMPLES] = np.linspace(0, 1, self.FADE_SAMPLES)[: block.shape[1]]
-        return (weights @ block) * fade + (before @ block) * (1 - fade)
+        faded: FloatSamples = (weights @ block) * fade + (before @ block) * (1 - fade)
+        return faded
 
     def _choose(self, block: NDArray[np.float32]) -> NDArray[np.float32]:
         power = np.mean(np.square(block), axis=1)
@@ -290,7 +292,7 @@ class _Downmix:
             return np.full(len(power), 1 / len(power), np.float32)
         sounding = power >= self.SILENT * loudest
         count = int(sounding.sum())
-        weights = (sounding / count).astype(np.float32)
+        weights: NDArray[np.float32] = (sounding / count).astype(np.float32)
         mean_power = float(np.mean(np.square(weights @ block)))
         if mean_power < self.CANCELLED * float(power[sounding].mean()) / count:
             weights = np.zeros(len(power), np.float32)

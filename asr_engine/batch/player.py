@@ -8,7 +8,6 @@ hear, so that sound and transcript have one clock.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,13 +97,14 @@ def _is_plain(audio: AudioSource) -> bool:
     if started is None or track is None:
         return True
     late_s = float(track * audio.stream.time_base) - started / av.time_base
-    return late_s <= SAME_DURATION_S / 10
+    return bool(late_s <= SAME_DURATION_S / 10)
 
 
 def _has_true_sizes(source: Path) -> bool:
     """A WAV file's own size is right. (Browsers trust it; RF64 they do not know.)"""
     with source.open("rb") as file:
-        magic, size = struct.unpack("<4sI", file.read(8))
+        head = file.read(8)
+    magic, size = head[:4], int.from_bytes(head[4:], "little")
     if magic in {b"RF64", b"riff"}:
         return False
     return magic != b"RIFF" or abs(source.stat().st_size - 8 - size) <= 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from asr_engine.audio import ms_to_samples, samples_to_ms
-from asr_engine.ports import Window
+from asr_engine.ports import Window, WindowSpan
 from asr_engine.results import Segment, Word, join_words
 
 PAUSE_MS: Final = 700
@@ -16,8 +16,8 @@ LONG_MS: Final = 12_000
 """A sentence longer than this is cut at its best place."""
 LONG_TEXT: Final = 160
 MIN_WORD_MS: Final = 20
-MAX_FIRST_WORD_MS: Final = 1_000
-"""Alignment stretches the word after a silence back into it; beyond this it is shortened."""
+SLACK_MS: Final = 150
+"""Voice activity notices speech this late, and its end this early."""
 
 SENTENCE_ENDS: Final = frozenset(".!?。！？…")
 CLAUSE_ENDS: Final = frozenset(",;:，、；：")
@@ -49,25 +49,35 @@ def segments_of(window: Window, heard: Sequence[Segment]) -> list[Segment]:
 
 
 def _placed(window: Window, words: Sequence[Word]) -> Iterator[Word]:
-    """Each word where its span of the window lies in the recording.
+    """Each word where its span of the window lies in the recording, and in that span's speech.
 
-    A word belongs to the span that holds its middle and does not reach out of it.
+    A word reaches out of its span's speech by SLACK_MS at most.
     """
-    pieces = [(0, window.start_sample), *window.joints]
-    ends = [offset for offset, _ in window.joints] + [len(window.samples)]
+    spans = window.spans or (WindowSpan(0, window.start_sample, 0, len(window.samples)),)
+    ends = [span.offset for span in spans[1:]] + [len(window.samples)]
+    slack = ms_to_samples(SLACK_MS)
     for word in words:
         start = ms_to_samples(word.start_ms) - window.start_sample
         end = ms_to_samples(word.end_ms) - window.start_sample
-        middle = (start + end) // 2
-        index = max(i for i, (offset, _) in enumerate(pieces) if offset <= max(0, middle))
-        offset, sample = pieces[index]
-        start = min(max(start, offset), ends[index])
-        end = min(max(end, offset), ends[index])
+        index = _span_of(spans, end)
+        span = spans[index]
+        first = max(span.offset, span.speech_start - slack)
+        last = min(ends[index], span.speech_end + slack)
+        to_recording = span.start_sample - span.offset
         yield replace(
             word,
-            start_ms=samples_to_ms(sample + start - offset),
-            end_ms=samples_to_ms(sample + end - offset),
+            start_ms=samples_to_ms(min(max(start, first), last) + to_recording),
+            end_ms=samples_to_ms(min(max(end, first), last) + to_recording),
         )
+
+
+def _span_of(spans: Sequence[WindowSpan], end: int) -> int:
+    """Index of the last span whose speech had begun when a word ended.
+
+    Ends are exact; a word after silence is stretched back over it, past its span's beginning.
+    """
+    begun = [index for index, span in enumerate(spans) if span.speech_start < end]
+    return begun[-1] if begun else 0
 
 
 def _ordered(words: Iterator[Word], floor_ms: int, end_ms: int) -> list[Word]:
@@ -78,8 +88,6 @@ def _ordered(words: Iterator[Word], floor_ms: int, end_ms: int) -> list[Word]:
     ordered: list[Word] = []
     for word in words:
         start = max(word.start_ms, floor_ms)
-        if not ordered or start - ordered[-1].end_ms >= PAUSE_MS:
-            start = max(start, word.end_ms - MAX_FIRST_WORD_MS)
         end = max(word.end_ms, start + MIN_WORD_MS)
         ordered.append(replace(word, start_ms=start, end_ms=end))
         floor_ms = end

@@ -16,6 +16,7 @@ from typing import Any, Final
 from asr_engine.audio import FloatSamples, samples_to_ms
 from asr_engine.batch.decode import BLOCK_SAMPLES, decode_source, open_audio, skip_to
 from asr_engine.batch.segments import segments_of
+from asr_engine.batch.unheard import count_words, halves_around_hole
 from asr_engine.batch.windows import find_windows, resume_from
 from asr_engine.errors import CancelledError, UnsupportedLanguageError
 from asr_engine.ports import BatchModel, DecodeOptions, SpeechFinder, Window
@@ -135,9 +136,23 @@ def _draft(
     segments = [
         segment
         for window, texts in zip(windows, heard, strict=True)
-        for segment in segments_of(window, texts)
+        for part, part_texts in _without_holes(model, window, texts, guess.language)
+        for segment in segments_of(part, part_texts)
     ]
     return progress, segments
+
+
+def _without_holes(
+    model: BatchModel, window: Window, heard: list[Segment], language: str
+) -> list[tuple[Window, list[Segment]]]:
+    """`window` as it was heard, or its halves where those yield more words."""
+    halves = halves_around_hole(window, heard)
+    if halves is None:
+        return [(window, heard)]
+    again = model.decode(halves, model.encode(halves), language=language, options=DRAFT)
+    if sum(map(count_words, again)) <= count_words(heard):
+        return [(window, heard)]
+    return list(zip(halves, again, strict=True))
 
 
 class _Reader:

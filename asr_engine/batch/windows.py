@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, ms_to_samples
-from asr_engine.ports import SpeechFinder, Window
+from asr_engine.ports import SpeechFinder, Window, WindowSpan
 
 MAX_WINDOW_MS: Final = 30_000
 TAPE_MS: Final = 45_000
@@ -40,10 +40,12 @@ class SpeechRules:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """[start, end) in samples of the recording."""
+    """[start, end) in samples of the recording; speech was heard in [onset, quiet)."""
 
     start: int
     end: int
+    onset: int
+    quiet: int
 
 
 def find_windows(
@@ -57,7 +59,7 @@ def find_windows(
     """Windows of at most 30 s, in order, that hold all speech from `from_sample` on.
 
     `blocks` are successive float32 [n] at 16 kHz that begin at `first_sample`, a multiple of the
-    finder's window. Silence between spans is left out of a window and noted in its joints.
+    finder's window. Silence between a window's spans is left out.
     """
     rules = rules or SpeechRules()
     tape = _Tape(first_sample)
@@ -69,14 +71,14 @@ def find_windows(
         rules=rules,
     )
     limit = ms_to_samples(MAX_WINDOW_MS)
-    pieces: list[tuple[int, FloatSamples]] = []
+    pieces: list[tuple[Span, FloatSamples]] = []
     for span in spans:
         samples = tape.cut(span)
         if pieces and sum(len(piece) for _, piece in pieces) + len(samples) > limit:
             yield _join(pieces)
             pieces = []
         if len(samples):
-            pieces.append((span.start, samples))
+            pieces.append((span, samples))
     if pieces:
         yield _join(pieces)
 
@@ -119,7 +121,7 @@ def find_spans(
             if position - quiet >= ms_to_samples(rules.min_silence_ms):
                 middle = (quiet + position) // 2
                 if _is_speech(onset, quiet, rules):
-                    yield Span(max(floor, onset - pad), middle)
+                    yield Span(max(floor, onset - pad), middle, onset, quiet)
                     floor = middle
                 onset, heard = position, []
             quiet = -1
@@ -130,19 +132,20 @@ def find_spans(
         start = max(floor, onset - pad)
         if quiet >= 0 and end - quiet >= 2 * pad:
             if _is_speech(onset, quiet, rules):
-                yield Span(start, quiet + pad)
+                yield Span(start, quiet + pad, onset, quiet)
                 floor = quiet + pad
             onset = -1
         elif end - start > limit - window_samples:
             kept = _weakest(heard, window_samples)
             cut = onset + kept * window_samples
-            yield Span(start, cut)
+            yield Span(start, cut, onset, cut)
             floor = onset = cut
             heard = heard[kept:]
             quiet = quiet if quiet >= cut else -1
-    if onset >= 0 and _is_speech(onset, quiet if quiet >= 0 else position + window_samples, rules):
-        end = position + window_samples
-        yield Span(max(floor, onset - pad), end if quiet < 0 else min(end, quiet + pad))
+    end = position + window_samples
+    quiet = end if quiet < 0 else quiet
+    if onset >= 0 and _is_speech(onset, quiet, rules):
+        yield Span(max(floor, onset - pad), min(end, quiet + pad), onset, quiet)
 
 
 def _positions(
@@ -163,17 +166,17 @@ def _weakest(heard: list[float], window_samples: int) -> int:
     return first + int(np.argmin(smooth[first:-1])) if len(heard) > first + 1 else first
 
 
-def _join(pieces: list[tuple[int, FloatSamples]]) -> Window:
-    joints: list[tuple[int, int]] = []
+def _join(pieces: list[tuple[Span, FloatSamples]]) -> Window:
+    spans = []
     offset = 0
-    expected = pieces[0][0]
-    for start, samples in pieces:
-        if start != expected:
-            joints.append((offset, start))
+    for span, samples in pieces:
+        to_window = offset - span.start
+        spans.append(WindowSpan(offset, span.start, span.onset + to_window, span.quiet + to_window))
         offset += len(samples)
-        expected = start + len(samples)
     return Window(
-        pieces[0][0], np.concatenate([samples for _, samples in pieces]), joints=tuple(joints)
+        start_sample=pieces[0][0].start,
+        samples=np.concatenate([samples for _, samples in pieces]),
+        spans=tuple(spans),
     )
 
 

@@ -1,0 +1,111 @@
+"""`manage.py transcribe FILE…`: the batch road in the foreground, without server or database."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from asr_engine import registry
+from asr_engine.batch import two_pass
+from asr_engine.batch.probe import probe_safely
+from asr_engine.config import engine_settings
+from asr_engine.errors import EngineError, ModelError, UnsupportedLanguageError
+from asr_engine.ports import BatchModel, SpeechFinder
+from asr_engine.results import Segment
+from transcription.formats import FORMATS, export
+
+BAR_WIDTH: Final = 30
+
+
+class Command(BaseCommand):
+    help = "Transcribe recordings and print the transcripts, or write them to a folder."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+        parser.add_argument("--language", help="two-letter code; detected for each file by default")
+        parser.add_argument(
+            "--draft-only",
+            action="store_true",
+            help="stop after the draft pass (at present the only one)",
+        )
+        parser.add_argument("--format", choices=list(FORMATS), default="txt")
+        parser.add_argument("--output-dir", type=Path, help="write one file per recording here")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        files: list[Path] = options["files"]
+        folder: Path | None = options["output_dir"]
+        try:
+            model = registry.batch_model(engine_settings())
+            finder = registry.speech_finder(engine_settings())
+        except ModelError as error:
+            raise CommandError(f"{error.sentence} ({error.detail})") from error
+        language: str | None = options["language"]
+        if language and language not in model.languages:
+            raise CommandError(f"{UnsupportedLanguageError.sentence} ({language})")
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+        failed = 0
+        for path in files:
+            try:
+                segments, spoken = self._transcribe(path, model, finder, language)
+            except EngineError as error:
+                failed += 1
+                self.stderr.write(self.style.ERROR(f"{path}: {error.sentence}"))
+                continue
+            except OSError as error:
+                failed += 1
+                self.stderr.write(self.style.ERROR(f"{path}: {error.strerror}."))
+                continue
+            text = export(options["format"], path.name, segments, language=spoken)
+            if folder is None:
+                self.stdout.write(text)
+                continue
+            target = folder / f"{_output_name(path, files)}.{options['format']}"
+            target.write_text(text, encoding="utf-8")
+            self.stderr.write(f"{path}: {target}")
+        if failed:
+            raise CommandError(f"{failed} of {len(files)} recordings could not be transcribed.")
+
+    def _transcribe(
+        self, path: Path, model: BatchModel, finder: SpeechFinder, language: str | None
+    ) -> tuple[list[Segment], str]:
+        """Segments and the language spoken, "" where nobody spoke."""
+        limit_s = settings.SITE.max_recording_hours * 3600
+        duration_ms = probe_safely(path, max_duration_s=limit_s).duration_ms
+        begun = time.monotonic()
+        segments: list[Segment] = []
+        spoken = ""
+        self._show(path, 0.0)
+        for group in two_pass.transcribe(path, model=model, finder=finder, language=language):
+            segments += group.segments
+            spoken = group.language.language if group.language else spoken
+            self._show(path, group.audio_done_ms / duration_ms)
+        self._hide()
+        took_s = time.monotonic() - begun
+        heard = f"{len(segments)} segments" if segments else "nobody speaks"
+        self.stderr.write(f"{path}: {heard}, {duration_ms / 1000:.0f} s of audio in {took_s:.1f} s")
+        return segments, spoken
+
+    def _show(self, path: Path, share: float) -> None:
+        if self.stderr.isatty():
+            filled = round(min(1.0, share) * BAR_WIDTH)
+            bar = "█" * filled + "░" * (BAR_WIDTH - filled)
+            self.stderr.write(f"\r{bar} {min(1.0, share):4.0%} {path.name}", ending="")
+            self.stderr.flush()
+
+    def _hide(self) -> None:
+        if self.stderr.isatty():
+            self.stderr.write("\r\x1b[2K", ending="")
+
+
+def _output_name(path: Path, files: Sequence[Path]) -> str:
+    """The name without its extension, unless another file would get the same."""
+    is_alone = sum(other.stem == path.stem for other in files) == 1
+    return path.stem if is_alone else path.name
