@@ -59,7 +59,7 @@ ENGINE_TTL_S: Final = 3
 RECORDER_TTL_S: Final = 3
 ADMISSION_TIMEOUT_S: Final = 2.0
 MAX_BACKLOG_S: Final = 90
-"""Unread audio per session beyond which the socket is closed with 1013."""
+"""Unread audio per session beyond which the socket is closed: try later."""
 MAX_UTTERANCE_S: Final = 30
 IDLE_S: Final = 30
 """Seconds without a packet after which the slot is freed and the session waits."""

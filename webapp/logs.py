@@ -45,6 +45,13 @@ _SHARED: Final[list[Processor]] = [
 ]
 
 
+# Without local variables, which hold words and tokens; structlog's own choice shows them, and takes
+# seconds of the event loop to draw them.
+_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
+
+
 def configure_structlog() -> None:
     """Send structlog's events through the standard library, where LOGGING formats them."""
     structlog.configure(
@@ -62,9 +69,13 @@ def configure_structlog() -> None:
 def logging_settings(*, level: str, log_format: Literal["console", "json"]) -> dict[str, Any]:
     """Django's LOGGING: everything to standard output, by one formatter."""
     renderers: list[Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        [_TRACEBACKS, structlog.processors.JSONRenderer()]
         if log_format == "json"
-        else [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=30)]
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=False, pad_event_to=30, exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
     return {
         "version": 1,

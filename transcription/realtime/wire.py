@@ -29,13 +29,14 @@ class CloseCode(IntEnum):
     """Why the server closes a socket. An `error` event with code and reason comes before."""
 
     NORMAL = 1000
-    TRY_LATER = 1013
     BAD_MESSAGE = 4400
     LOGIN_NEEDED = 4401
     NOT_FOUND = 4404
     IN_USE = 4409
     ENDED = 4410
     TOO_FAST = 4429
+    TRY_LATER = 4503
+    """Not 1013: Daphne's WebSocket library lets a server send only 1000 and 3000 to 4999."""
 
 
 @dataclass(frozen=True, slots=True)

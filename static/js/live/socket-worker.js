@@ -35,7 +35,7 @@ const CATCHING_UP_MS = 1500;
 /** The engine repeats what it has to say about lag. */
 const LAG_NEWS_MS = 5000;
 
-const Code = { NORMAL: 1000, NOT_FOUND: 4404, BAD_MESSAGE: 4400, LOG_IN: 4401, IN_USE: 4409, ENDED: 4410, LATER: 1013 };
+const Code = { NORMAL: 1000, NOT_FOUND: 4404, BAD_MESSAGE: 4400, LOG_IN: 4401, IN_USE: 4409, ENDED: 4410, LATER: 4503 };
 
 class CaptureSender {
   constructor({ session, address, language, modeMs, isTakingOver, audioPort }) {

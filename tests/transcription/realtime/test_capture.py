@@ -211,7 +211,7 @@ async def test_without_an_engine_the_page_is_told_to_try_later(
     page = await connected(session, alice)
     await page.say(**hello())
     code, error = await page.closing()
-    assert (code, error and error["code"]) == (1013, "no_engine")
+    assert (code, error and error["code"]) == (4503, "no_engine")
     assert await state_of(session) == LiveState.CREATED
     await page.leave()
 
@@ -223,7 +223,7 @@ async def test_full_engine_refuses_with_its_reason(session: LiveSession, alice: 
         page = await connected(other, alice)
         await page.say(**hello())
         code, error = await page.closing()
-        assert (code, error and error["code"]) == (1013, "no_free_slot")
+        assert (code, error and error["code"]) == (4503, "no_free_slot")
         await page.leave()
         await first.leave()
 
@@ -317,7 +317,7 @@ async def test_backlog_closes_the_socket_and_keeps_the_audio(
         for _ in range(500):
             await audio.xadd(protocol.audio_key(str(session.id)), entry.as_fields())
         code, error = await page.closing()
-        assert (code, error and error["code"]) == (1013, "try_later")
+        assert (code, error and error["code"]) == (4503, "try_later")
         assert await audio.xlen(protocol.audio_key(str(session.id))) == 500
         await page.leave()
 

@@ -101,7 +101,7 @@ async def test_unknown_session_is_not_found(token: str, session_id: str) -> None
 async def test_refused_stream_leaves_no_session(token: str) -> None:
     page = await connected()
     await page.say(**hello(token=token))
-    assert (await page.closing())[0] == 1013
+    assert (await page.closing())[0] == 4503
     await page.leave()
     assert not await LiveSession.objects.aexists()
 

@@ -1,0 +1,57 @@
+"""The wire schema: what a client may say, and how errors become close codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from asr_engine.errors import BadPacketError, NoFreeSlotError, UnsupportedLanguageError
+from transcription import errors
+from transcription.realtime import wire
+from transcription.realtime.wire import CloseCode
+
+
+@pytest.mark.parametrize("code", list(CloseCode))
+def test_close_code_is_one_that_daphne_can_send(code: CloseCode) -> None:
+    """autobahn refuses others, 1013 among them, and the consumer would fail."""
+    assert code == 1000 or 3000 <= code <= 4999
+
+
+@pytest.mark.parametrize(
+    ("error", "close_code", "code"),
+    [
+        (errors.NotAuthenticatedError(), CloseCode.LOGIN_NEEDED, "not_authenticated"),
+        (errors.NotFoundError(), CloseCode.NOT_FOUND, "not_found"),
+        (errors.InUseError(), CloseCode.IN_USE, "in_use"),
+        (errors.SessionEndedError(), CloseCode.ENDED, "ended"),
+        (errors.TooFastError(), CloseCode.TOO_FAST, "too_fast"),
+        (errors.InvalidInputError(), CloseCode.BAD_MESSAGE, "invalid_input"),
+        (errors.TryLaterError(), CloseCode.TRY_LATER, "try_later"),
+        (NoFreeSlotError("20 of 20"), CloseCode.TRY_LATER, "no_free_slot"),
+        (UnsupportedLanguageError(), CloseCode.BAD_MESSAGE, "unsupported_language"),
+        (BadPacketError(), CloseCode.BAD_MESSAGE, "bad_packet"),
+    ],
+)
+def test_each_error_has_its_close_code_and_a_sentence(
+    error: Exception, close_code: CloseCode, code: str
+) -> None:
+    refusal = wire.refusal_of(error)  # type: ignore[arg-type]
+    assert (refusal.close_code, refusal.code) == (close_code, code)
+    assert refusal.reason.endswith(".")
+
+
+def test_message_of_any_kind_is_understood() -> None:
+    assert wire.parse_message('{"type":"pause","sample":5}') == wire.Mark("pause", 5)
+    assert wire.parse_message('{"type":"refetch","after_seq":7}') == wire.Refetch(7)
+
+
+@pytest.mark.parametrize("sample", [None, -1, 1.5, True, "5", 2**32])
+def test_sample_must_be_a_whole_number_in_range(sample: object) -> None:
+    with pytest.raises(errors.InvalidInputError, match="sample"):
+        wire.parse_message(json.dumps({"type": "stop", "sample": sample}))
+
+
+def test_long_message_is_refused_unread() -> None:
+    with pytest.raises(errors.InvalidInputError, match="too long"):
+        wire.parse_message(" " * (wire.MAX_MESSAGE_CHARACTERS + 1))
