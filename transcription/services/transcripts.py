@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.db.models import Max
 
-from asr_engine.results import Segment
+from asr_engine.results import Segment, Word
 from transcription.broadcast import recording_changed_on_commit
 from transcription.models import (
     Job,
@@ -25,6 +25,22 @@ from transcription.models import (
 def current_revision(recording: Recording) -> TranscriptRevision | None:
     """What pages, exports and the API show."""
     return recording.current_revision
+
+
+def segments_of(revision: TranscriptRevision) -> list[Segment]:
+    """The stored segments in the engine's words."""
+    return [
+        Segment(
+            start_ms=row.start_ms,
+            end_ms=row.end_ms,
+            text=row.text,
+            words=tuple(Word.from_json(word) for word in row.words),
+            language=revision.language or None,
+            mean_log_probability=row.mean_log_probability,
+            no_speech_probability=row.no_speech_probability,
+        )
+        for row in revision.segments.order_by("index")
+    ]
 
 
 def revision_of_job(*, job: Job, model_name: str) -> TranscriptRevision:
