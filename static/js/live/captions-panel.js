@@ -11,6 +11,7 @@ import { CaptionsView } from "./captions-view.js";
 import { socketAddress } from "./addresses.js";
 
 const RETRY_STATUS_MS = 5000;
+const SOON_MS = 500;
 
 export class CaptionsPanel extends EventTarget {
   /** `root` holds the view's elements; `data` has captionsSocket, status (addresses), language. */
@@ -66,14 +67,16 @@ export class CaptionsPanel extends EventTarget {
     }
   }
 
-  #refreshLater() {
-    this.statusTimer = setTimeout(() => this.refreshStatus(), RETRY_STATUS_MS);
+  #refreshLater(waitMs = RETRY_STATUS_MS) {
+    clearTimeout(this.statusTimer);
+    this.statusTimer = setTimeout(() => this.refreshStatus(), waitMs);
   }
 
   #changed(change) {
     this.view.draw(change);
-    const isFirstOfClock = this.status.clock.length === 0 || change.entry?.kind === "paused";
-    if (change.kind === "insert" && isFirstOfClock) this.refreshStatus();
+    // The first words come with the clock's first pair, a pause with another one.
+    const isNewsOfClock = this.status.clock.length === 0 || change.entry?.kind === "paused";
+    if (change.kind === "insert" && isNewsOfClock) this.#refreshLater(SOON_MS);
     this.dispatchEvent(new Event("update"));
   }
 

@@ -11,6 +11,8 @@ import { formatLength, formatElapsed, formatTimeOfDay, wallTimeOf } from "./time
 /** Where the newest line stands at the lowest, as a share of the column's height. */
 const LIVE_LINE = 0.8;
 const NEAR_PX = 24;
+/** Newest rows that are always laid out; older ones only when they come near the screen. */
+const RENDERED_ROWS = 50;
 const INTENT_MS = 400;
 const SCROLL_KEYS = new Set(["PageUp", "PageDown", "ArrowUp", "ArrowDown", "Home", "End", " "]);
 
@@ -46,8 +48,7 @@ export class CaptionsView {
   draw(change) {
     if (change.kind === "insert") this.#insert(change);
     else if (change.kind === "replace") this.#replace(change);
-    this.#drawPartial();
-    this.#follow();
+    this.#schedule();
   }
 
   /** `pairs` of [position ms, wall ms]; `shown` is "clock", "elapsed" or "none". */
@@ -55,7 +56,7 @@ export class CaptionsView {
     this.pairs = pairs;
     this.timesShown = shown;
     this.store.entries.forEach((_, index) => this.#drawTime(index));
-    this.#drawPartial();
+    this.#schedule();
   }
 
   /** The words in the margin of an entry. */
@@ -72,15 +73,23 @@ export class CaptionsView {
     this.#drawBack();
   }
 
+  /** Once a frame: history comes in hundreds, and every look at a place costs a layout. */
+  #schedule() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.#drawPartial();
+      this.#follow();
+      this.#drawBack();
+    });
+  }
+
   #insert({ entry, index }) {
     const item = entry.kind === "final" ? this.#makeFinal(entry) : this.#makeMark(entry);
     this.list.insertBefore(item, this.list.children[index] ?? null);
     this.#drawTime(index);
     if (index + 1 < this.store.entries.length) this.#drawTime(index + 1);
-    if (!this.isFollowing && entry.kind === "final") {
-      this.newLines += 1;
-      this.#drawBack();
-    }
+    this.list.children[this.list.children.length - RENDERED_ROWS]?.classList.add("is-old");
+    if (!this.isFollowing && entry.kind === "final") this.newLines += 1;
   }
 
   #replace({ entry, index }) {
@@ -182,7 +191,8 @@ export class CaptionsView {
   }
 
   #liveTop() {
-    const bottom = this.partial.offsetTop + this.partial.offsetHeight;
+    const newest = this.store.partial === null ? this.list : this.partial;
+    const bottom = newest.offsetTop + newest.offsetHeight;
     return Math.max(0, Math.round(bottom - this.scroll.clientHeight * LIVE_LINE));
   }
 
