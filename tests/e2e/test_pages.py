@@ -1,0 +1,236 @@
+"""The pages in a real browser: uploads that survive, the player, the keys, the theme."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import soundfile
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
+
+from asr_engine.audio import SAMPLE_RATE
+from asr_engine.backends.scripted import encode_blocks, script
+from tests.e2e.conftest import Server, log_in
+
+pytestmark = pytest.mark.browser
+WAIT_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def recording_address(
+    server: Server, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """A transcribed recording of the administrator."""
+    path = tmp_path_factory.mktemp("audio") / "numbers.wav"
+    soundfile.write(path, encode_blocks(script(80)), SAMPLE_RATE, subtype="PCM_16")
+    context = browser.new_context(base_url=server.base_url)
+    page = context.new_page()
+    log_in(page, server)
+    page.locator("#files").set_input_files(path)
+    page.locator("[data-act=open]").first.click(timeout=WAIT_MS)
+    expect(page.locator("#transcript .line").first).to_be_visible(timeout=WAIT_MS)
+    address = page.url
+    context.close()
+    return address
+
+
+def upload_row(page: Page, name: str) -> Locator:
+    return page.locator("#upload-list > li", has_text=name)
+
+
+def test_upload_goes_on_where_it_was_after_a_lost_connection_and_a_reload(
+    logged_in_page: Page, tmp_path: Path
+) -> None:
+    page = logged_in_page
+    path = tmp_path / "long meeting.wav"
+    path.write_bytes(b"no audio, but many bytes " * 800_000)
+    sent: list[int] = []
+
+    def cut_after_one_piece(route: Route) -> None:
+        if is_patch(route) and sent:
+            route.abort("connectionreset")
+            return
+        if is_patch(route):
+            sent.append(1)
+        route.continue_()
+
+    page.route("**/api/v1/uploads/*", cut_after_one_piece)
+    page.locator("#files").set_input_files(path)
+    row = upload_row(page, "long meeting.wav")
+    expect(row).to_contain_text("is safe on the server", timeout=WAIT_MS)
+    page.on("dialog", lambda dialog: dialog.accept())  # "leave this page?"
+    page.unroute("**/api/v1/uploads/*")
+    page.reload()
+    row = upload_row(page, "long meeting.wav")
+    expect(row).to_contain_text("41 % of 19 MB is safe on the server")
+    offsets: list[str] = []
+    page.on(
+        "request",
+        lambda request: (
+            offsets.append(request.headers["upload-offset"]) if request.method == "PATCH" else None
+        ),
+    )
+    page.locator("#files").set_input_files(path)
+    expect(row).to_contain_text("not an audio or video recording", timeout=WAIT_MS)
+    assert offsets[0] == str(8 * 1024**2)
+    row.get_by_role("button", name="Remove from this list").click()
+    expect(row).to_have_count(0)
+    page.reload()
+    expect(upload_row(page, "long meeting.wav")).to_have_count(0)
+
+
+def test_paused_upload_waits_and_cancelled_upload_is_gone(
+    logged_in_page: Page, tmp_path: Path
+) -> None:
+    page = logged_in_page
+    path = tmp_path / "paused.wav"
+    path.write_bytes(b"many bytes " * 2_000_000)
+    page.route("**/api/v1/uploads/*", lambda route: None if is_patch(route) else route.continue_())
+    page.locator("#files").set_input_files(path)
+    row = upload_row(page, "paused.wav")
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("Paused at")
+    page.unroute("**/api/v1/uploads/*")
+    row.get_by_role("button", name="Cancel upload").click()
+    expect(row).to_have_count(0)
+    page.reload()
+    expect(upload_row(page, "paused.wav")).to_have_count(0)
+
+
+def is_patch(route: Route) -> bool:
+    return route.request.method == "PATCH"
+
+
+def test_what_cannot_be_audio_is_refused_before_a_byte_is_sent(
+    logged_in_page: Page, tmp_path: Path
+) -> None:
+    page = logged_in_page
+    (tmp_path / "empty.wav").touch()
+    (tmp_path / "slides.pdf").write_bytes(b"%PDF-1.7")
+    posts: list[str] = []
+    page.on(
+        "request", lambda request: posts.append(request.url) if is_upload(request.url) else None
+    )
+    page.locator("#files").set_input_files([tmp_path / "empty.wav", tmp_path / "slides.pdf"])
+    expect(upload_row(page, "empty.wav")).to_contain_text("This file is empty.")
+    expect(upload_row(page, "slides.pdf")).to_contain_text("neither audio nor video")
+    assert posts == []
+
+
+def is_upload(address: str) -> bool:
+    return "/api/v1/uploads/" in address
+
+
+def test_whole_page_accepts_a_drop(logged_in_page: Page) -> None:
+    page = logged_in_page
+    page.evaluate(
+        """() => {
+            window.dropped = new DataTransfer();
+            window.dropped.items.add(new File(["text"], "dropped.txt", {type: "text/plain"}));
+            document.body.dispatchEvent(
+                new DragEvent("dragenter", {dataTransfer: window.dropped, bubbles: true}));
+        }"""
+    )
+    expect(page.locator("#drop-veil")).to_be_visible()
+    page.evaluate(
+        """() => document.body.dispatchEvent(
+            new DragEvent("drop", {dataTransfer: window.dropped, bubbles: true}))"""
+    )
+    expect(page.locator("#drop-veil")).to_be_hidden()
+    expect(upload_row(page, "dropped.txt")).to_contain_text("neither audio nor video")
+
+
+def test_player_follows_clicks_and_keys(logged_in_page: Page, recording_address: str) -> None:
+    page = logged_in_page
+    page.goto(recording_address)
+    audio = page.locator("#audio")
+    expect(page.locator("#player-problem")).to_be_hidden()
+    line = page.locator("#transcript .line").last
+    start_s = int(line.get_attribute("data-start") or "0") / 1000
+    line.click(position={"x": 2, "y": 6})
+    expect(line).to_have_class(re.compile("is-spoken"))
+    assert audio.evaluate("audio => audio.currentTime") >= start_s
+    page.keyboard.press(" ")
+    assert audio.evaluate("audio => audio.paused")
+    here = audio.evaluate("audio => audio.currentTime")
+    page.keyboard.press("ArrowLeft")
+    assert audio.evaluate("audio => audio.currentTime") == pytest.approx(max(0, here - 5), abs=0.1)
+    spoken = page.evaluate("[...CSS.highlights.get('spoken-word')].map(String).join()")
+    assert spoken.strip()
+
+
+def test_question_mark_shows_the_keys_and_slash_searches(
+    logged_in_page: Page, recording_address: str
+) -> None:
+    page = logged_in_page
+    page.goto(recording_address)
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    expect(page.locator("#keys")).to_contain_text("Play or pause")
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.locator("#search")).to_be_focused()
+    page.keyboard.type("?")
+    expect(page.locator("#keys")).to_be_hidden()
+    expect(page.locator("#search")).to_have_value("?")
+
+
+def test_theme_is_kept_and_comes_with_the_first_byte(logged_in_page: Page) -> None:
+    page = logged_in_page
+    page.goto("/profile/")
+    page.locator("main").get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    first = page.context.request.get("/profile/").text()
+    assert '<html lang="en" data-theme="dark">' in first
+    page.locator("main").get_by_role("button", name="System").click()
+    assert "data-theme=" not in page.context.request.get("/profile/").text().split("<head>")[0]
+
+
+def test_zone_of_the_browser_is_used(server: Server, browser: Browser) -> None:
+    context = browser.new_context(base_url=server.base_url, timezone_id="Asia/Tokyo")
+    page = context.new_page()
+    log_in(page, server)
+    assert {"Asia/Tokyo"} == {
+        cookie["value"] for cookie in context.cookies() if cookie["name"] == "time_zone"
+    }
+    context.close()
+
+
+def test_page_says_when_the_connection_is_lost_and_when_it_is_back(
+    logged_in_page: Page, context: BrowserContext
+) -> None:
+    page = logged_in_page
+    context.set_offline(True)
+    expect(page.locator("#connection")).to_contain_text("connection is lost")
+    context.set_offline(False)
+    expect(page.locator("#connection")).to_contain_text("Connected again")
+
+
+def test_recording_is_renamed_shared_and_deleted(
+    logged_in_page: Page, recording_address: str
+) -> None:
+    page = logged_in_page
+    page.goto(recording_address)
+    more = page.locator(".recording-tools summary", has_text="More")
+    more.click()
+    page.get_by_role("button", name="Rename").click()
+    page.locator("#new-title").fill("Zahlen <b>数字</b>")
+    page.get_by_role("button", name="Save title").click()
+    expect(page.locator("h1")).to_have_text("Zahlen <b>数字</b>")
+    page.get_by_role("button", name="Share").click()
+    page.get_by_label("Everybody who can log in").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".row-facts")).to_contain_text("Everybody who can log in")
+
+
+def test_pages_run_under_the_policy(logged_in_page: Page, recording_address: str) -> None:
+    page = logged_in_page
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    for path in ("/", "/?q=x", "/profile/", recording_address, "/accounts/email/"):
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+    assert said == []
