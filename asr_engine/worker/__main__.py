@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import signal
 import sys
 
+import numpy as np
 import structlog
 from prometheus_client import start_http_server
 
+from asr_engine.audio import SAMPLE_RATE
 from asr_engine.config import EngineSettings, engine_settings
-from asr_engine.errors import EngineError
+from asr_engine.errors import EngineError, ModelError, UnsupportedLanguageError
+from asr_engine.events import Failed
 from asr_engine.registry import streaming_model, voice_activity
 from asr_engine.streaming import Engine
 from asr_engine.worker.connections import connect
 from asr_engine.worker.service import EngineService
+
+ENGLISH = "en"
 
 log = structlog.get_logger("asr_engine.worker")
 
@@ -33,6 +39,24 @@ def configure_log() -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def rehearse(engine: Engine) -> None:
+    """Load and try what a first stream needs, so that its admission need not wait for it.
+
+    Raises ModelError when a model cannot be used.
+    """
+    for language in (ENGLISH, None):
+        stream = "rehearsal"
+        with contextlib.suppress(UnsupportedLanguageError):
+            engine.open_stream(stream, language=language)
+            engine.accept_audio(stream, 0, np.zeros(SAMPLE_RATE, dtype=np.float32))
+            engine.end_audio(stream)
+            while engine.step():
+                pass
+            if any(isinstance(event, Failed) for event in engine.take_events()):
+                raise ModelError("the model failed on a second of silence")
+            engine.close_stream(stream)
 
 
 async def serve(engine: Engine, settings: EngineSettings) -> None:
@@ -63,10 +87,11 @@ def main() -> int:
         return 2
     try:
         model, detector = streaming_model(settings), voice_activity(settings)
+        engine = Engine(model, detector, slots=settings.slots)
+        rehearse(engine)
     except EngineError as error:
         log.error("model_not_loaded", code=error.code, detail=str(error))  # noqa: TRY400 -- expected
         return 1
-    engine = Engine(model, detector, slots=settings.slots)
     if settings.metrics_port:
         start_http_server(settings.metrics_port, addr="127.0.0.1", registry=engine.metrics.registry)
     asyncio.run(serve(engine, settings))
