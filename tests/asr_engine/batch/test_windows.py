@@ -1,0 +1,167 @@
+"""Windows hold all speech, are cut in silence, are at most 30 s, and cost bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asr_engine.audio import SAMPLE_RATE, FloatSamples
+from asr_engine.batch.windows import (
+    MAX_WINDOW_MS,
+    Span,
+    SpeechRules,
+    find_spans,
+    find_windows,
+    resume_from,
+)
+
+WINDOW = 512
+RULES = SpeechRules()
+LIMIT = MAX_WINDOW_MS * SAMPLE_RATE // 1000
+PAD = 6400
+
+
+class LevelFinder:
+    """Speech is what is louder than nothing: its level is its probability."""
+
+    window_samples = WINDOW
+
+    def speech_probabilities(self, samples: Iterable[FloatSamples]) -> Iterator[float]:
+        held = np.zeros(0, np.float32)
+        for block in samples:
+            held = np.concatenate((held, block))
+            while len(held) >= WINDOW:
+                yield float(held[:WINDOW].max())
+                held = held[WINDOW:]
+        if len(held):
+            yield float(held.max())
+
+
+def spans(*runs: tuple[int, float]) -> list[Span]:
+    """Spans of (windows, probability) runs."""
+    probabilities = [value for count, value in runs for _ in range(count)]
+    return list(find_spans(probabilities, window_samples=WINDOW, rules=RULES))
+
+
+def blocks(samples: FloatSamples) -> Iterator[FloatSamples]:
+    for start in range(0, len(samples), SAMPLE_RATE):
+        yield samples[start : start + SAMPLE_RATE]
+
+
+def sound(*runs: tuple[float, float]) -> FloatSamples:
+    """(seconds, level) runs as samples."""
+    return np.concatenate(
+        [np.full(round(seconds * SAMPLE_RATE), level, np.float32) for seconds, level in runs]
+    )
+
+
+def test_silence_has_no_speech() -> None:
+    assert spans((1000, 0.1)) == []
+
+
+def test_a_click_is_no_speech() -> None:
+    assert spans((100, 0.0), (1, 0.99), (100, 0.0)) == []
+
+
+def test_a_span_is_padded_on_both_sides() -> None:
+    (span,) = spans((50, 0.0), (30, 0.9), (50, 0.0))
+    assert (span.onset, span.quiet) == (50 * WINDOW, 80 * WINDOW)
+    assert (span.start, span.end) == (50 * WINDOW - PAD, 80 * WINDOW + PAD)
+
+
+def test_near_spans_share_the_silence_between_them() -> None:
+    first, second = spans((30, 0.9), (10, 0.0), (30, 0.9), (50, 0.0))
+    assert first.end == second.start == 35 * WINDOW
+
+
+def test_a_hesitation_does_not_end_a_span() -> None:
+    assert len(spans((30, 0.9), (3, 0.0), (30, 0.9), (50, 0.0))) == 1
+    assert len(spans((30, 0.9), (40, 0.4), (30, 0.9), (50, 0.0))) == 1
+
+
+def test_speech_without_a_pause_is_cut_where_it_is_weakest() -> None:
+    first, second = spans((800, 0.9), (3, 0.55), (800, 0.9), (50, 0.0))[:2]
+    assert first.end == second.start
+    assert 800 * WINDOW <= first.end <= 803 * WINDOW
+
+
+@given(st.lists(st.sampled_from([0.0, 0.2, 0.4, 0.6, 0.95]), max_size=40), st.integers(1, 120))
+def test_spans_are_ordered_apart_and_short_enough(levels: list[float], repeat: int) -> None:
+    found = spans(*[(repeat, level) for level in levels])
+    for span in found:
+        assert 0 <= span.start < span.end
+        assert span.end - span.start <= LIMIT
+        assert span.start <= span.onset < span.quiet <= span.end
+    for before, after in pairwise(found):
+        assert before.end <= after.start
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.sampled_from([0.0, 0.95])), max_size=12))
+def test_all_speech_lies_in_some_span(runs: list[tuple[int, float]]) -> None:
+    found = spans(*runs)
+    position = 0
+    for count, level in runs:
+        if level > RULES.threshold and count >= 2:
+            middle = (position + count // 2) * WINDOW
+            assert any(span.start <= middle < span.end for span in found)
+        position += count
+
+
+def test_windows_join_spans_and_leave_long_silence_out() -> None:
+    samples = sound((1, 0), (5, 0.9), (60, 0), (5, 0.8), (1, 0))
+    (window,) = find_windows(blocks(samples), finder=LevelFinder())
+    assert len(window.spans) == 2
+    assert 10 * SAMPLE_RATE < len(window.samples) < 12 * SAMPLE_RATE
+    for span, level in zip(window.spans, (0.9, 0.8), strict=True):
+        middle = (span.speech_start + span.speech_end) // 2
+        assert window.samples[middle] == pytest.approx(level)
+        place = span.start_sample + middle - span.offset
+        assert samples[place] == pytest.approx(level)
+    assert abs(window.end_sample - 71.4 * SAMPLE_RATE) < WINDOW
+
+
+def test_windows_are_at_most_thirty_seconds() -> None:
+    samples = sound(*[(7.0, 0.9), (0.6, 0.0)] * 20, (100, 0.9))
+    windows = list(find_windows(blocks(samples), finder=LevelFinder()))
+    assert all(len(window.samples) <= LIMIT for window in windows)
+    assert sum(len(window.samples) for window in windows) >= len(samples) - SAMPLE_RATE
+    assert all(a.end_sample <= b.start_sample for a, b in pairwise(windows))
+
+
+@pytest.mark.parametrize("seconds", [1.0, 31.0, 200.0])
+def test_work_resumes_as_if_never_interrupted(seconds: float) -> None:
+    samples = sound(*[(seconds, 0.9), (0.5, 0.0), (9.0, 0.7), (2.5, 0.0)] * 5)
+    whole = list(find_windows(blocks(samples), finder=LevelFinder()))
+    for done in range(1, len(whole)):
+        resume = whole[done - 1].end_sample
+        first = resume_from(resume, window_samples=WINDOW)
+        assert first % WINDOW == 0
+        rest = list(
+            find_windows(
+                blocks(samples[first:]),
+                finder=LevelFinder(),
+                first_sample=first,
+                from_sample=resume,
+            )
+        )
+        assert [(w.start_sample, w.end_sample) for w in rest] == [
+            (w.start_sample, w.end_sample) for w in whole[done:]
+        ]
+        assert all(
+            np.array_equal(a.samples, b.samples) for a, b in zip(rest, whole[done:], strict=True)
+        )
+
+
+def test_a_finder_that_reads_the_whole_recording_is_noticed() -> None:
+    class Greedy(LevelFinder):
+        def speech_probabilities(self, samples: Iterable[FloatSamples]) -> Iterator[float]:
+            yield from super().speech_probabilities(list(samples))
+
+    samples = sound((5, 0.9), (200, 0.0))
+    with pytest.raises(ValueError, match="too far ahead"):
+        list(find_windows(blocks(samples), finder=Greedy()))
