@@ -24,6 +24,7 @@ from asr_engine.errors import (
 )
 from asr_engine.protocol import (
     ADMISSION_TIMEOUT_S,
+    COMMAND_FIELD,
     ENGINES_KEY,
     Command,
     EngineStatus,
@@ -37,7 +38,6 @@ from asr_engine.protocol import (
     session_key,
 )
 
-COMMAND_FIELD = "c"
 MAX_COMMANDS = 1000
 """Commands kept for an engine; older ones are stale long before."""
 

@@ -55,6 +55,9 @@ EVENTS_GROUP: Final = "recorder"
 ENGINES_KEY: Final = "engines"
 RECORDER_LEADER_KEY: Final = "recorder:leader"
 
+COMMAND_FIELD: Final = "c"
+"""The field of a command stream's entries that holds the Command."""
+
 ENGINE_TTL_S: Final = 3
 RECORDER_TTL_S: Final = 3
 ADMISSION_TIMEOUT_S: Final = 2.0

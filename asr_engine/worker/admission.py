@@ -9,10 +9,10 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from asr_engine.client import COMMAND_FIELD
 from asr_engine.errors import EngineError, OverloadedError
 from asr_engine.protocol import (
     ADMISSION_TIMEOUT_S,
+    COMMAND_FIELD,
     Command,
     Reply,
     commands_key,

@@ -12,7 +12,6 @@ import redis
 from redis.asyncio import Redis
 
 from asr_engine import client
-from asr_engine.client import COMMAND_FIELD
 from asr_engine.errors import (
     EngineError,
     NoEngineError,
@@ -21,6 +20,7 @@ from asr_engine.errors import (
     UnsupportedLanguageError,
 )
 from asr_engine.protocol import (
+    COMMAND_FIELD,
     ENGINES_KEY,
     Command,
     EngineStatus,

@@ -16,10 +16,10 @@ from asr_engine.backends.scripted import (
     script,
     script_text,
 )
-from asr_engine.client import COMMAND_FIELD
 from asr_engine.errors import EngineError, NoFreeSlotError
 from asr_engine.protocol import (
     ADMISSION_TIMEOUT_S,
+    COMMAND_FIELD,
     SESSIONS_KEY,
     AudioEntryKind,
     Command,
