@@ -6,6 +6,7 @@ things or what they log in with: fields of those names are blanked here, whoever
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final, Literal
 
 import structlog
@@ -35,12 +36,28 @@ def blank_private_fields(_logger: WrappedLogger, _method: str, event: EventDict)
     return event
 
 
+class HasTraceback(logging.Filter):
+    """Of Django's complaints about requests keep those with a traceback: the access log, which
+    names no query, has the others."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.exc_info is not None
+
+
+def drop_objects(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Leave out the live objects that libraries attach: a request's text holds its query."""
+    for name in ("request", "data", "server_time"):
+        event.pop(name, None)
+    return event
+
+
 _SHARED: Final[list[Processor]] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.ExtraAdder(),
     structlog.processors.TimeStamper(fmt="iso", utc=True),
+    drop_objects,
     blank_private_fields,
 ]
 
@@ -80,6 +97,7 @@ def logging_settings(*, level: str, log_format: Literal["console", "json"]) -> d
     return {
         "version": 1,
         "disable_existing_loggers": False,
+        "filters": {"has_traceback": {"()": HasTraceback}},
         "formatters": {
             "structured": {
                 "()": structlog.stdlib.ProcessorFormatter,
@@ -101,7 +119,9 @@ def logging_settings(*, level: str, log_format: Literal["console", "json"]) -> d
         "loggers": {
             # The access log has each request already; these would say it twice.
             "daphne": {"level": "WARNING"},
-            "django.request": {"level": "ERROR"},
-            "django.channels.server": {"level": "ERROR"},
+            "django.request": {"level": "ERROR", "filters": ["has_traceback"]},
+            # Two lines for each of the small tasks that run every few seconds.
+            "celery.worker.strategy": {"level": "WARNING"},
+            "celery.app.trace": {"level": "WARNING"},
         },
     }

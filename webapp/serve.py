@@ -21,7 +21,7 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 
 from webapp.config import Settings, site_settings
 
-log = structlog.get_logger(__name__)
+log = structlog.get_logger("webapp.serve")
 
 MAX_BODY_BYTES = 16 * 1024**2
 MAX_BODY_BYTES_BY_PATH = {b"/v1/audio/transcriptions": 64 * 1024**2}

@@ -175,6 +175,7 @@ def make_server(**environment: str) -> Server:
         "ASR_BATCH_BACKEND": "scripted",
         **environment,
     }
+    own.setdefault("ASR_MODEL_DIR", str(ROOT / "var" / "models"))
     output = subprocess.run(
         [sys.executable, "-m", "webapp.setup", "--without-models"],
         cwd=ROOT,

@@ -48,6 +48,11 @@ def test_one_line_of_json_has_level_time_and_fields(lines: io.StringIO) -> None:
     assert line["timestamp"].endswith("Z")
 
 
+def test_objects_that_libraries_attach_are_left_out(lines: io.StringIO) -> None:
+    logging.getLogger("a").error("gone_wrong", extra={"request": "<GET /?q=secret>"})
+    assert "secret" not in lines.getvalue()
+
+
 def test_traceback_stays_on_one_line(lines: io.StringIO) -> None:
     try:
         int("detail")

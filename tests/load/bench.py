@@ -1,0 +1,175 @@
+"""`make bench`: measures this machine with the embedded models and writes docs/benchmarks.md.
+
+    python -m tests.load.bench [--audio FILE] [--streams 1 2 4] [--rounds 3]
+
+Batch: our draft beside bare faster-whisper, same model, audio and threads, turn about. Live: a
+supervised server of its own that hears 1, 2 and 4 microphones at once. Absolute times belong to the
+machine and to what else it did: both are named on the page, and the ratios are what to compare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from asr_engine.audio import SAMPLE_RATE
+from asr_engine.batch.decode import decode_audio
+from asr_engine.config import engine_settings
+from tests.e2e.conftest import ROOT, Server, make_server, wait_until
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+SAMPLE = ROOT / "static" / "audio" / "sample.ogg"
+REPEATS = 3
+"""The sample is half a minute: so often it is heard in one stream."""
+
+
+def machine() -> str:
+    """Processor, cores, memory."""
+    model = platform.processor() or platform.machine()
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        names = [line for line in information.read_text().splitlines() if "model name" in line]
+        model = names[0].partition(":")[2].strip() if names else model
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} cores of {model}, {memory_gib:.0f} GiB memory"
+
+
+def load() -> str:
+    """The load average of the last minute."""
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def repeat(source: Path, target: Path, times: int) -> Path:
+    """Write `source` `times` over as a 16 kHz WAV."""
+    samples = np.concatenate(list(decode_audio(source)))
+    soundfile.write(target, np.tile(samples, times), SAMPLE_RATE, subtype="PCM_16")
+    return target
+
+
+def measure_batch(audio: Path, rounds: int) -> dict[str, Any]:
+    output = subprocess.run(
+        [sys.executable, "-m", "tests.load.bench_batch", str(audio), "--rounds", str(rounds)],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+    report: dict[str, Any] = json.loads(output)
+    return report
+
+
+def cpu_seconds(server: Server, name: str) -> float:
+    """CPU time that a process of the server has used."""
+    fields = Path(f"/proc/{server.process_id(name)}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_ready(server: Server) -> bool:
+    return server.status("/readyz") == 200
+
+
+def measure_live(audio: Path, streams: list[int]) -> list[dict[str, Any]]:
+    server = make_server(ASR_LIVE_BACKEND="whisper", ASR_BATCH_BACKEND="scripted")
+    reports = []
+    try:
+        server.start()
+        wait_until(lambda: is_ready(server), timeout_s=60, what="every part is ready")
+        for count in streams:
+            before = cpu_seconds(server, "engine")
+            output = server.manage(
+                "caption", str(audio), "--clients", str(count), "--language", "en", "--report=json"
+            )
+            report: dict[str, Any] = json.loads(output)
+            spent_s = cpu_seconds(server, "engine") - before
+            report["cores_a_stream"] = spent_s / report["audio_s"] / count
+            report["load"] = load()
+            reports.append(report)
+    finally:
+        server.stop()
+        shutil.rmtree(server.data_dir, ignore_errors=True)
+    return reports
+
+
+def page(batch: dict[str, Any], live: list[dict[str, Any]], loads: str, audio: Path) -> str:
+    """The Markdown of docs/benchmarks.md."""
+    what = f"{batch['model']}, {batch['compute_type']} on {batch['device']}, "
+    what += f"{batch['threads']} threads"
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`; do not edit. Run it on your own machine: absolute times are this",
+        "one's, with whatever else it was doing.",
+        "",
+        f"- Machine: {machine()}; load average {loads} (1.0 is one busy core)",
+        f"- When: {datetime.now(UTC):%Y-%m-%d}",
+        f"- faster-whisper {version('faster-whisper')}, CTranslate2 {version('ctranslate2')}",
+        f"- Audio: `{audio.name}`, {REPEATS} times over",
+        "",
+        "## A recording",
+        "",
+        "Draft pass, from file to text and word times, beside bare faster-whisper in the same",
+        f"process: {what}, medians of",
+        "alternating rounds. CPU time counts what the work itself took; wall time also what other",
+        "processes took from it.",
+        "",
+        "| | ours | faster-whisper | ours / theirs |",
+        "|---|---|---|---|",
+    ]
+    for file in batch["files"]:
+        cpu, wall = file["cpu_s"], file["wall_s"]
+        lines += [
+            f"| CPU seconds | {cpu['ours']} | {cpu['theirs']} | {file['ratio']} |",
+            f"| wall seconds | {wall['ours']} | {wall['theirs']} | {file['wall_ratio']} |",
+            f"| words | {file['words']['ours']} | {file['words']['theirs']} | |",
+        ]
+    lines += [
+        "",
+        "## Live streams",
+        "",
+        f"`manage.py caption` against a supervised server, {engine_settings().live_model_en}: every part",
+        "takes its share of the same cores. Time to first partial counts from the first word's start,",
+        "time to final from the last word's end: it includes the silence that ends an utterance.",
+        "",
+        "| streams | first partial p50 / p95 s | final p50 / p95 s | lag p95 s | cores each | lost | load |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for report in live:
+        first, final = report["time_to_first_partial_s"], report["time_to_final_s"]
+        lines.append(
+            f"| {report['streams']} | {first['p50']} / {first['p95']} | {final['p50']} / "
+            f"{final['p95']} | {report['lag_s']['p95']} | {report['cores_a_stream']:.2f} | "
+            f"{report['lost_events']} | {report['load']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--audio", type=Path, default=SAMPLE, help="English speech")
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    before = load()
+    with tempfile.TemporaryDirectory() as folder:
+        audio = repeat(options.audio, Path(folder) / "audio.wav", REPEATS)
+        batch = measure_batch(audio, options.rounds)
+        live = measure_live(audio, options.streams)
+    PAGE.write_text(page(batch, live, f"{before} before, {load()} after", options.audio))
+    sys.stdout.write(PAGE.read_text())
+
+
+if __name__ == "__main__":
+    main()
