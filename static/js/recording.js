@@ -299,6 +299,11 @@ document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "status") watch();
 });
 
+// Deleted, or no longer shared: there is nothing more to ask for.
+document.addEventListener("htmx:responseError", (event) => {
+  if (event.target.id === "status" && event.detail.xhr.status === 404) event.target.dataset.open = "";
+});
+
 function watch() {
   if (!isOpen()) {
     growTranscript();

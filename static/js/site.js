@@ -175,6 +175,22 @@ document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.suc
 window.addEventListener("offline", connectionLost);
 window.addEventListener("online", () => setTimeout(probe, 500));
 
+// An answer that is an error holds one sentence (see pages/errors.py); it is said once.
+document.addEventListener("htmx:responseError", (event) => {
+  const { xhr } = event.detail;
+  const isPlain = xhr.getResponseHeader("Content-Type")?.startsWith("text/plain");
+  const sentence = isPlain ? xhr.responseText : "The server could not answer. Load the page again.";
+  const messages = document.getElementById("messages");
+  if ([...messages.querySelectorAll("p")].some((said) => said.textContent === sentence)) return;
+  const strip = document.createElement("div");
+  strip.className = "strip strip-warning message";
+  const words = document.createElement("p");
+  words.className = "grow";
+  words.textContent = sentence;
+  strip.append(words);
+  messages.append(strip);
+});
+
 // A log-in that ran out: come back to this page after it.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const address = event.detail.xhr.responseURL;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -80,7 +81,8 @@ def try_sample(request: PersonRequest) -> HttpResponse:
     return redirect("home")
 
 
-def _page_of_recordings(request: PersonRequest, query: str) -> Page[Recording]:
+def _page_of_recordings(request: PersonRequest, query: str) -> Page[Any]:
+    """Recordings with their `line` of text and their `open_jobs`."""
     recordings = selectors.recordings_visible_to(request.user)
     segments = TranscriptSegment.objects.filter(revision=OuterRef("current_revision"))
     first_line = Subquery(segments.order_by("index").values("text")[:1])
@@ -101,12 +103,12 @@ def _open_jobs() -> QuerySet[Job]:
     return Job.objects.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).defer("checkpoint")
 
 
-def _row(recording: Recording) -> Row:
-    jobs: list[Job] = getattr(recording, "open_jobs", [])
+def _row(recording: Any) -> Row:
+    jobs: list[Job] = recording.open_jobs
     return Row(
         recording=recording,
         progress=progress_of(recording, jobs[0] if jobs else None),
-        line=getattr(recording, "line", None) or "",
+        line=recording.line or "",
         language=language_name(recording.language),
     )
 
