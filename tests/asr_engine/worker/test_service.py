@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 
 import pytest
+import structlog
 
 from asr_engine import client
 from asr_engine.audio import SAMPLE_RATE
@@ -345,6 +347,28 @@ async def test_lost_audio_is_a_gap_and_the_engine_goes_on(
     await servers.wait_for("s", ENDED)
     assert await servers.text("s") == "w1 w2 w3 w4"
     assert GAP in await servers.kinds("s")
+
+
+async def test_nothing_that_was_said_reaches_the_log(
+    servers: Servers, start_service: StartService
+) -> None:
+    model = FailingModel()
+    with structlog.testing.capture_logs() as logs:
+        await start_service(real_time_engine(model))
+        await open_session(servers, "session")
+        await servers.speak("session", encode_blocks(script(8)))
+        await servers.wait_for("session", FINAL)
+        model.broken = {"session/1"}
+        await servers.speak("session", encode_blocks(script(8)))
+
+        async def has_failed() -> bool:
+            return any(entry["event"] == "model_failed" for entry in logs)
+
+        await eventually(has_failed)
+    assert "stream_opened" in {entry["event"] for entry in logs}
+    written = " ".join(str(value) for entry in logs for value in entry.values())
+    assert not re.search(r"\bw\d", written)
+    assert "a decoder's own words" not in written
 
 
 async def test_many_sessions_run_side_by_side(
