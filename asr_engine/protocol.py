@@ -18,6 +18,7 @@ Broker (with append-only file)
 
 Audio server (no persistence, `noeviction`)
     live:{session}:audio         stream  AudioEntry, web -> engine and recorder
+    live:{session}:writer        string  the connection whose audio is taken (PUT_AUDIO_LUA)
 
 The entry ids of an audio stream are the server's wall clock at arrival: they pair samples with the
 time of day.
@@ -77,6 +78,10 @@ def session_key(session: str) -> str:
 
 def audio_key(session: str) -> str:
     return f"live:{session}:audio"
+
+
+def writer_key(session: str) -> str:
+    return f"live:{session}:writer"
 
 
 def capture_key(session: str) -> str:
@@ -310,6 +315,16 @@ def decode_viewer_event(data: str | bytes) -> ViewerEvent:
         raw["words"] = tuple(raw["words"])
     return ViewerEvent(**raw)
 
+
+PUT_AUDIO_LUA: Final = """
+-- KEYS: audio stream, writer. ARGV: connection, kind, first sample, payload.
+-- A socket that was taken over may still hold packets. Behind those of its successor they would
+-- look like a gap, and what fills the gap like a replay: they are refused with 0.
+local writer = redis.call('GET', KEYS[2])
+if writer and writer ~= ARGV[1] then return 0 end
+if ARGV[4] == '' then return redis.call('XADD', KEYS[1], '*', 'k', ARGV[2], 's', ARGV[3]) end
+return redis.call('XADD', KEYS[1], '*', 'k', ARGV[2], 's', ARGV[3], 'd', ARGV[4])
+"""
 
 PUBLISH_FINAL_LUA: Final = """
 -- KEYS: session hash, events stream. ARGV: epoch, next_utterance, resume_sample, payload.

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from channels.testing import WebsocketCommunicator
 from django.test import Client
 from redis.asyncio import Redis
 
-from asr_engine import protocol
+from asr_engine import client, protocol
 from asr_engine.protocol import EngineEvent, EngineEventKind, Packet, ViewerEvent
 from transcription.models import LiveSession, Visibility
 from transcription.services import live_sessions
@@ -21,6 +22,8 @@ from webapp.asgi import application
 from webapp.config import site_settings
 
 PASSWORD = "correct horse battery"
+PATIENCE_S = 60
+"""A busy machine is slow; only a fault waits this long."""
 
 
 def make_person(name: str) -> User:
@@ -73,7 +76,7 @@ class Page:
         self.ready: dict[str, Any] = {}
 
     async def connect(self) -> bool:
-        is_accepted, _ = await self.socket.connect(timeout=10)
+        is_accepted, _ = await self.socket.connect(timeout=PATIENCE_S)
         return bool(is_accepted)
 
     async def say(self, **message: Any) -> None:
@@ -86,9 +89,9 @@ class Page:
 
     async def hear(self, kind: str, where: Callable[[dict[str, Any]], bool] | None = None) -> Any:
         """The next event of `kind`; others before it are dropped."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
-                message = await self.socket.receive_output(timeout=10)
+                message = await self.socket.receive_output(timeout=PATIENCE_S)
                 assert message["type"] == "websocket.send", message
                 event = json.loads(message["text"])
                 if event["type"] == kind and (where is None or where(event)):
@@ -97,9 +100,9 @@ class Page:
     async def closing(self) -> tuple[int, dict[str, Any] | None]:
         """The close code, and the last `error` before it."""
         error = None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
-                message = await self.socket.receive_output(timeout=10)
+                message = await self.socket.receive_output(timeout=PATIENCE_S)
                 if message["type"] == "websocket.close":
                     return message["code"], error
                 event = json.loads(message["text"])
@@ -107,7 +110,7 @@ class Page:
                     error = event
 
     async def leave(self) -> None:
-        await self.socket.disconnect(timeout=10)
+        await self.socket.disconnect(timeout=PATIENCE_S)
 
 
 @asynccontextmanager
@@ -149,6 +152,14 @@ ENGINE_NAME = "hand"
 async def engine_by_hand(slots: int = 20) -> AsyncIterator[list[protocol.Command]]:
     """An engine that admits up to `slots` sessions and says nothing; yields what it was asked."""
     commands: list[protocol.Command] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "ADMISSION_TIMEOUT_S", PATIENCE_S / 3)
+        async with _engine(slots, commands):
+            yield commands
+
+
+@asynccontextmanager
+async def _engine(slots: int, commands: list[protocol.Command]) -> AsyncIterator[None]:
     async with servers() as (broker, _):
         await broker.delete(protocol.commands_key(ENGINE_NAME))
         await broker.sadd(protocol.ENGINES_KEY, ENGINE_NAME)
@@ -158,7 +169,7 @@ async def engine_by_hand(slots: int = 20) -> AsyncIterator[list[protocol.Command
         await broker.set(protocol.engine_key(ENGINE_NAME), protocol.encode(status))
         task = asyncio.create_task(_admit(broker, slots, commands))
         try:
-            yield commands
+            yield
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -128,8 +128,7 @@ class CapturingSocket(LiveSocket):
 
     async def _put(self, lane: Lane, entry: AudioEntry, *, is_heard: bool = True) -> None:
         """`is_heard`: an engine must listen, and is asked again if it had freed the slot."""
-        if lane.is_broken:
-            raise TryLaterError
+        _check_lane(lane)
         if is_heard and not self._is_admitted and self._hello is not None:
             await self._admit(self._hello)
         self._end_sample = entry.end_sample
@@ -149,6 +148,7 @@ class CapturingSocket(LiveSocket):
         holder = CaptureHolder(self.links.broker, self.session_id, hello.capture_id)
         await holder.take(is_taking_over=hello.is_taking_over)
         self._holder = holder
+        await self.links.publisher.take_over(self.session_id, holder.connection)
         await self.links.announce(
             ViewerEvent(
                 type="taken", session=self.session_id, extra={"connection": holder.connection}
@@ -161,7 +161,7 @@ class CapturingSocket(LiveSocket):
         session = await self.current_session()
         self._started_at_s = (session.started_at or timezone.now()).timestamp()
         acknowledged = max(await self._acknowledged_sample(), session.samples)
-        self._lane = Lane(self.session_id)
+        self._lane = Lane(self.session_id, holder.connection)
         await self.say(
             wire.capture_ready_event(
                 session=self.session_id,
@@ -238,8 +238,7 @@ class CapturingSocket(LiveSocket):
         if self._holder is None or self._lane is None:
             return
         await self._holder.renew()
-        if self._lane.is_broken:
-            raise TryLaterError
+        _check_lane(self._lane)
         entries = await self.links.publisher.backlog_entries(self.session_id)
         _check_backlog(entries, self._lane.usual_entry_samples or USUAL_ENTRY_SAMPLES)
 
@@ -250,6 +249,15 @@ class CapturingSocket(LiveSocket):
             )
         if self._holder is not None:
             await self._holder.release()
+
+
+def _check_lane(lane: Lane) -> None:
+    """Raises InUseError where another socket has taken over, TryLaterError where audio was lost
+    on its way: the page still keeps it."""
+    if lane.is_superseded:
+        raise InUseError
+    if lane.is_broken:
+        raise TryLaterError
 
 
 def _check_backlog(entries: int, entry_samples: float) -> None:

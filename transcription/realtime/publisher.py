@@ -15,7 +15,14 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from asr_engine.protocol import MAX_PACKET_BYTES, AudioEntry, AudioEntryKind, audio_key
+from asr_engine.protocol import (
+    MAX_PACKET_BYTES,
+    PUT_AUDIO_LUA,
+    AudioEntry,
+    AudioEntryKind,
+    audio_key,
+    writer_key,
+)
 
 
 class Lane:
@@ -25,9 +32,11 @@ class Lane:
     through after a lost one would let the recorder acknowledge audio that it never saw.
     """
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, connection: str) -> None:
         self.session = session
+        self.connection = connection
         self.is_broken = False
+        self.is_superseded = False
         self._entries: deque[AudioEntry] = deque()
         self._taken = 0
         self._taken_samples = 0
@@ -94,6 +103,10 @@ class AudioPublisher:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._send_all())
 
+    async def take_over(self, session: str, connection: str) -> None:
+        """From the return on, audio of other connections is refused. Raises RedisError."""
+        await self._audio.set(writer_key(session), connection)
+
     async def drain(self) -> None:
         """Wait until everything that was put has left."""
         while self._task is not None:
@@ -130,7 +143,16 @@ class AudioPublisher:
                     self._busy.discard(lane)
                     continue
                 lanes.append(lane)
-                pipeline.xadd(audio_key(lane.session), entry.as_fields())
+                pipeline.eval(
+                    PUT_AUDIO_LUA,
+                    2,
+                    audio_key(lane.session),
+                    writer_key(lane.session),
+                    lane.connection,
+                    entry.kind.value,
+                    str(entry.first_sample),
+                    entry.payload,
+                )
             try:
                 results: list[Any] = await pipeline.execute(raise_on_error=False)
             except (RedisError, OSError) as error:
@@ -138,3 +160,5 @@ class AudioPublisher:
         for lane, result in zip(lanes, results, strict=True):
             if isinstance(result, Exception):
                 lane.is_broken = True
+            elif result == 0:
+                lane.is_broken = lane.is_superseded = True

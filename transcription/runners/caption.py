@@ -139,6 +139,8 @@ class CaptionStream:
                 try:
                     async with connect(self._url, max_size=None, max_queue=None) as socket:
                         await self._greet(socket)
+                        if self._is_finished:
+                            break
                         lost_at_s = None
                         if reader is None:
                             self._started_s = time.monotonic()
@@ -166,6 +168,8 @@ class CaptionStream:
                 self._refused(event)
             if event["type"] == "ready":
                 break
+            if self._is_finished:
+                return
         self.report.session = event["session"]
         self._packet_ms = self._packet_ms or event["packet_ms"]
         self._acknowledge(event["sample"])
@@ -270,7 +274,10 @@ class CaptionStream:
         return time.monotonic() - self._started_s - position_ms / 1000
 
     def _refused(self, event: dict[str, Any]) -> None:
-        """Remember why; what may pass by itself is tried again."""
+        """What may pass by itself is tried again; a session that we stopped may end without us."""
+        if event["code"] == "ended" and self._is_complete and self.report.session:
+            self._is_finished = True
+            return
         self.report.problem = event["reason"]
         if event["code"] != "try_later":
             raise CaptionError(event["reason"])

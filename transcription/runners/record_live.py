@@ -39,6 +39,7 @@ from asr_engine.protocol import (
     decode_engine_event,
     encode,
     session_key,
+    writer_key,
 )
 from transcription.models import LiveMark, LiveMarkKind, LiveSession, LiveState, Recording
 from transcription.runners.recorder.finishing import Finisher
@@ -383,7 +384,7 @@ class Recorder:
         self._forget(session_id)
         self._broker.srem(SESSIONS_KEY, session_id)
         self._broker.delete(session_key(session_id), capture_key(session_id))
-        self._audio.delete(audio_key(session_id))
+        self._audio.delete(audio_key(session_id), writer_key(session_id))
         storage.remove_folder(LiveSession(id=session_id).folder)
 
     def _forget(self, session_id: str) -> None:

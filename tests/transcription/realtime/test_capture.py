@@ -23,6 +23,7 @@ from tests.fakes.live import (
 )
 from transcription.models import LiveSession, LiveState, Visibility
 from transcription.realtime import capture
+from transcription.realtime.publisher import AudioPublisher, Lane
 from transcription.services import live_sessions
 from webapp.accounts.models import User
 
@@ -60,7 +61,7 @@ async def entries_of(session: LiveSession, count: int) -> list[AudioEntry]:
     async with servers() as (_, audio):
         key, last_id, found = protocol.audio_key(str(session.id)), "0", []
         while len(found) < count:
-            answer = await audio.xread({key: last_id}, block=5000)
+            answer = await audio.xread({key: last_id}, block=20000)
             assert answer, f"only {len(found)} entries came"
             for entry_id, fields in answer[0][1]:
                 last_id = entry_id
@@ -388,3 +389,30 @@ async def test_leaving_is_noted_for_the_time_of_grace(session: LiveSession, alic
         await session.arefresh_from_db()
         assert session.last_packet_at is not None
         assert session.last_packet_at > long_ago
+
+
+async def test_packet_of_a_socket_that_was_taken_over_is_refused(
+    session: LiveSession, alice: User
+) -> None:
+    """Behind those of its successor it would look like a gap that swallows the replay."""
+    async with engine_by_hand(), servers() as (_, audio):
+        publisher = AudioPublisher(audio)
+        old, new = (Lane(str(session.id), name) for name in ("old", "new"))
+        await publisher.take_over(str(session.id), "old")
+        publisher.put(old, AudioEntry(AudioEntryKind.AUDIO, 0, PCM))
+        await publisher.drain()
+        await publisher.take_over(str(session.id), "new")
+        publisher.put(new, AudioEntry(AudioEntryKind.AUDIO, 2000, PCM))
+        publisher.put(old, AudioEntry(AudioEntryKind.AUDIO, 9000, PCM))
+        await publisher.drain()
+        assert [entry.first_sample for entry in await entries_of(session, 2)] == [0, 2000]
+        assert old.is_superseded
+        assert not new.is_broken
+
+
+async def test_lane_sends_nothing_after_its_first_failure() -> None:
+    """A later packet would let the recorder acknowledge audio that was lost."""
+    lane = Lane("session", "connection")
+    lane.put(AudioEntry(AudioEntryKind.AUDIO, 0, PCM))
+    lane.is_broken = True
+    assert lane.take() is None
