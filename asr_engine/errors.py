@@ -28,6 +28,8 @@ read. Messages never hold transcript text, names of people's recordings or a dec
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -142,3 +144,11 @@ class BadPacketError(StreamError):
 class CancelledError(EngineError):
     code = "cancelled"
     sentence = "The work was cancelled."
+
+
+def place_of(error: BaseException) -> str:
+    """`module.py:line` where a foreign error was raised: what a log may say of it beside its type,
+    since its message may hold what was spoken.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

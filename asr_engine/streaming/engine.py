@@ -21,6 +21,7 @@ from asr_engine.errors import (
     StreamError,
     UnknownStreamError,
     UnsupportedModeError,
+    place_of,
 )
 from asr_engine.events import (
     EndpointReason,
@@ -342,7 +343,10 @@ class Engine:
         except Exception as error:  # noqa: BLE001 -- a backend may raise anything; others go on
             # The type alone: a decoder's message may hold what was said.
             log.error(  # noqa: TRY400 -- for the same reason no traceback
-                "model_failed", error=type(error).__name__, streams=len(streams)
+                "model_failed",
+                error=type(error).__name__,
+                place=place_of(error),
+                streams=len(streams),
             )
             for name in streams:
                 stream = self._streams[name]

@@ -14,10 +14,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+import structlog
+
+from asr_engine.errors import place_of
 from asr_engine.events import StreamEvent
 from asr_engine.streaming import Engine
 
 T = TypeVar("T")
+log = structlog.get_logger(__name__)
 Call = Callable[[Engine], object]
 
 
@@ -89,6 +93,14 @@ class ModelThread:
         return await asyncio.wrap_future(answer)
 
     def _run(self, deliver: Callable[[list[StreamEvent]], object]) -> None:
+        try:
+            self._work(deliver)
+        except Exception as error:  # noqa: BLE001 -- the heartbeat finds the thread dead
+            log.error(  # noqa: TRY400 -- a message could quote what was said
+                "model_thread_died", error=type(error).__name__, place=place_of(error)
+            )
+
+    def _work(self, deliver: Callable[[list[StreamEvent]], object]) -> None:
         has_worked = False
         while True:
             calls = self._take_calls(is_idle=not has_worked)

@@ -8,6 +8,8 @@ from typing import Any
 
 import structlog
 
+from asr_engine.errors import place_of
+
 CANCEL_AGAIN_S = 0.1
 
 log = structlog.get_logger(__name__)
@@ -43,4 +45,4 @@ class LooseTasks:
     def _forget(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("task_failed", error=type(error).__name__)
+            log.error("task_failed", error=type(error).__name__, place=place_of(error))

@@ -37,6 +37,7 @@ from asr_engine.protocol import (
 )
 from asr_engine.streaming import Engine
 from asr_engine.worker import hearing
+from asr_engine.worker.service import ModelThreadError
 from tests.asr_engine.worker.conftest import Servers, StartService, eventually
 from tests.fakes.engines import FailingModel
 
@@ -347,6 +348,25 @@ async def test_lost_audio_is_a_gap_and_the_engine_goes_on(
     await servers.wait_for("s", ENDED)
     assert await servers.text("s") == "w1 w2 w3 w4"
     assert GAP in await servers.kinds("s")
+
+
+async def test_a_dead_model_thread_ends_the_process_and_frees_its_sessions(
+    servers: Servers, start_service: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that cannot hear must not keep beating: its supervisor starts it again."""
+    engine = real_time_engine()
+    service = await start_service(engine)
+    await open_session(servers, "s")
+
+    def fail() -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(engine, "step", fail)
+    await servers.speak("s", encode_blocks([None, 1]))
+    with pytest.raises(ModelThreadError):
+        await asyncio.shield(service.task)
+    assert await servers.broker.hget(session_key("s"), "owner") == b""
+    assert await servers.broker.smembers(SESSIONS_KEY) == {b"s"}
 
 
 async def test_nothing_that_was_said_reaches_the_log(
