@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.backends.scripted import encode_blocks, script, script_text
-from tests.e2e.conftest import Server, log_in
+from tests.e2e.conftest import ROOT, Server, log_in
 
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=30_000)  # for what a voice takes to say, on a busy machine
@@ -243,6 +243,34 @@ def test_a_silent_microphone_is_named_while_captions_run(speaker: Callable[..., 
     expect(page.locator(".capture-trouble")).to_contain_text("Nothing at all comes from the mic")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".after-title")).to_have_text("Saved")
+
+
+@pytest.mark.models
+def test_whisper_captions_a_voice_while_it_speaks(
+    start_server: Callable[..., Server], launch_browser: Callable[..., Browser], tmp_path: Path
+) -> None:
+    server = start_server(ASR_LIVE_BACKEND="whisper")
+    voice, rate = soundfile.read(ROOT / "static" / "audio" / "sample.ogg", dtype="float32")
+    quiet = np.zeros(rate, dtype="float32")
+    microphone = tmp_path / "voice.wav"
+    soundfile.write(
+        microphone, np.concatenate([quiet, voice[: 133 * rate // 10], quiet, quiet]), rate
+    )
+    contexts: list[BrowserContext] = []
+    page = new_page(launch_browser(microphone), server, server.base_url, contexts)
+    start_captions(page, "A voice")
+    expect(page.locator(".captions-partial .caption-text")).to_contain_text(
+        re.compile("lobster", re.IGNORECASE)
+    )
+    reader = new_page(launch_browser(), server, server.base_url, contexts)
+    reader.goto(page.url.replace("/capture/", "/"))
+    expect(page.locator(".capture-trouble")).to_be_visible()  # the voice is at its end
+    recording = stop_and_save(page)
+    expect(reader.get_by_role("link", name="Open the recording")).to_be_visible()
+    shown = " ".join(finals(reader))
+    assert stored_text(server, recording) == shown
+    for context in contexts:
+        context.close()
 
 
 def test_a_page_without_a_microphone_says_why(logged_in_page: Page) -> None:

@@ -1,7 +1,7 @@
-/** Waiting times between attempts to connect: they double, up to ten seconds, with jitter. */
+/** Waiting times between attempts to connect: they double, up to five seconds, with jitter. */
 
 const FIRST_MS = 400;
-const LONGEST_MS = 10_000;
+const LONGEST_MS = 5000;
 
 export class Backoff {
   constructor(random = Math.random) {
