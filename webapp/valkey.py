@@ -34,6 +34,7 @@ def write_configuration(kind: str, url: str, directory: Path) -> Path:
         f"port {parts.port or 6379}",
         f'dir "{folder}"',
         "daemonize no",
+        "loglevel warning",
         'save ""',
         "maxmemory-policy noeviction",
         "tcp-keepalive 60",

@@ -40,7 +40,7 @@ CHROMIUM_FLAGS = (
     "--use-fake-ui-for-media-stream",
     "--use-fake-device-for-media-stream",
 )
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 180.0
 
 
 def wait_until(holds: Callable[[], bool], *, timeout_s: float, what: str) -> float:
