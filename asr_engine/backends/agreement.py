@@ -140,6 +140,8 @@ def _common_words(before: Sequence[Unit], after: Sequence[Unit]) -> int:
 
 def _common_characters(before: Sequence[Unit], after: Sequence[Unit]) -> int:
     """Leading units of `after` whose characters all stand in the same place in `before`."""
+    if not before:
+        return 0
     old = "".join(_letters(unit.word.text) for unit in before)
     count = length = 0
     for unit in after:
@@ -165,8 +167,8 @@ def in_order(
     cursor = start_ms
     for index, (wanted, finish) in enumerate(spans):
         # Those that follow need a millisecond each.
-        last = max(end_ms - (len(spans) - index), start_ms)
-        begin = min(max(wanted, cursor), last)
-        cursor = max(min(finish, end_ms), begin + 1)
+        last = max(end_ms - (len(spans) - index - 1), start_ms + 1)
+        begin = min(max(wanted, cursor), last - 1)
+        cursor = max(min(finish, last), begin + 1)
         ordered.append((begin, cursor))
     return ordered

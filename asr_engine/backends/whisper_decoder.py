@@ -107,6 +107,9 @@ class WhisperDecoder:
             max_length=min(len(prompt) + cap, self._model.max_length),
             return_scores=True,
             return_no_speech_prob=True,
+            # It forbids the end of the text at the first free token: after a prefix that says all
+            # there is, the sentence would be said again.
+            suppress_blank=not prefix,
             suppress_tokens=self._suppressed(language),
         )[0]
         tokens = [token for token in result.sequences_ids[0] if token < tokenizer.eot]
