@@ -6,6 +6,7 @@ Runners are imported on use: they bring the engine, which only workers may load.
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from typing import Any, Final
 
 from celery import Task as CeleryTask
@@ -62,7 +63,8 @@ def take_up_work(sender: Any, **_: Any) -> None:
         jobs.reclaim_jobs(worker=sender.hostname)
         send(Task.RUN_JOBS)
     if CHORES in queues:
-        send(Task.SWEEP)
+        # Messages that a killed worker had taken come back after an hour, or never.
+        uploads.ask_for_checks(silent_for=timedelta(0))
         send(Task.SWEEP_FOLDERS)
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from django.db import connection
 
 from asr_engine.backends.scripted import encode_blocks, script, word_text
 from tests.fakes.audio import wav_bytes
-from tests.fakes.recordings import make_job
+from tests.fakes.recordings import claim_of, make_job, make_upload
 from transcription import queue, tasks
 from transcription.models import Attempt, Job, JobState
 from transcription.services import jobs
@@ -126,3 +127,31 @@ def test_workers_give_way_to_live_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "nice", asked.append)
     tasks.give_way()
     assert asked == [tasks.NICENESS]
+
+
+class Consumer:
+    """What Celery sends with `worker_ready`."""
+
+    def __init__(self, queue_name: str) -> None:
+        self.hostname = "jobs@one"
+        self.app = SimpleNamespace(
+            amqp=SimpleNamespace(queues=SimpleNamespace(consume_from={queue_name: None}))
+        )
+
+
+def test_a_restarted_batch_worker_takes_its_job_back_and_wakes(
+    alice: User, sent: list[tuple[str, ...]]
+) -> None:
+    make_job(alice)
+    claim_of("jobs@one")
+    tasks.take_up_work(sender=Consumer(queue.BATCH))
+    assert Job.objects.get().state == JobState.QUEUED
+    assert sent == [("transcription.run_jobs",)]
+
+
+def test_a_restarted_chores_worker_asks_for_the_checks_that_its_predecessor_had(
+    alice: User, sent: list[tuple[str, ...]]
+) -> None:
+    upload = make_upload(alice)
+    tasks.take_up_work(sender=Consumer(queue.CHORES))
+    assert ("transcription.check_upload", str(upload.id)) in sent

@@ -230,7 +230,7 @@ def reap_jobs() -> int:
     states = set(Job.objects.filter(state__in=ACTIVE).values_list("state", flat=True))
     # A worker that runs a job asks for the next one itself.
     if states == {JobState.QUEUED}:
-        send(Task.RUN_JOBS)
+        send(Task.RUN_JOBS, expires_s=LEASE.total_seconds())
     return count
 
 

@@ -41,7 +41,7 @@ UPLOAD_TRANSITIONS: Final = {
 UPLOAD_EXPIRY: Final = timedelta(hours=24)
 """An upload that nobody continues for so long is removed."""
 REFUSAL_SHOWN: Final = timedelta(days=7)
-CHECK_SILENCE: Final = timedelta(seconds=60)
+CHECK_SILENCE: Final = timedelta(seconds=30)
 """A check that has not been begun again for so long may have been lost: the sweep asks again."""
 MAX_CHECKS: Final = 3
 CHECK_FAILED_CODE: Final = "check_failed"
@@ -217,8 +217,13 @@ def sweep_uploads() -> None:
         if expired.filter(id=upload_id).delete()[0]:
             _remove_bytes(upload_id)
     Upload.objects.filter(state=UploadState.REFUSED, touched_at__lt=now - REFUSAL_SHOWN).delete()
+    ask_for_checks(silent_for=CHECK_SILENCE)
+
+
+def ask_for_checks(*, silent_for: timedelta) -> None:
+    """Ask again for each check that has not been begun for so long; one under way is left alone."""
     silent = Upload.objects.filter(
-        state=UploadState.CHECKING, touched_at__lt=now - CHECK_SILENCE
+        state=UploadState.CHECKING, touched_at__lte=timezone.now() - silent_for
     ).values_list("id", flat=True)
     for upload_id in silent:
         send(Task.CHECK_UPLOAD, str(upload_id))
