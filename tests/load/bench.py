@@ -140,11 +140,11 @@ def page(batch: dict[str, Any], live: list[dict[str, Any]], loads: str, audio: P
         "## Live streams",
         "",
         f"`manage.py caption` against a supervised server, {engine_settings().live_model_en}:",
-        "every part takes its share of the same cores. Time to first partial counts from the start of",
-        "the first word, time to final from the end of the last: it includes the silence that ends an",
-        "utterance. Cores: what the engine takes for each stream.",
+        "every part takes its share of the same cores. Time to first partial counts from the start",
+        "of the first word, time to final from the end of the last: it includes the silence that",
+        "ends an utterance. Cores: what the engine takes for each stream.",
         "",
-        "| streams | first partial p50 / p95 s | final p50 / p95 s | lag p95 s | cores | lost | load |",
+        "| streams | first partial p50 / p95 s | final p50 / p95 s | lag p95 s | cores | lost | load|",
         "|---|---|---|---|---|---|---|",
     ]
     for report in live:
