@@ -33,7 +33,10 @@ CATCH_UP: Final = 4.0
 """Times real time, after a lost connection."""
 RETRY_S: Final = 1.0
 GIVE_UP_S: Final = 60.0
-CLOSED_TIMEOUT_S: Final = 60.0
+HOPELESS: Final = frozenset(
+    {"not_authenticated", "not_found", "in_use", "ended", "invalid_input", "bad_packet"}
+)
+"""Reasons that no later try mends, once a session has begun."""
 LASTING: Final = frozenset({"final", "refined", "gap", "paused", "closed"})
 
 
@@ -278,8 +281,8 @@ class CaptionStream:
         if event["code"] == "ended" and self._is_complete and self.report.session:
             self._is_finished = True
             return
-        self.report.problem = event["reason"]
-        if event["code"] != "try_later":
+        if not self.report.session or event["code"] in HOPELESS:
+            self.report.problem = event["reason"]
             raise CaptionError(event["reason"])
 
 
