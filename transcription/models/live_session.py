@@ -49,11 +49,12 @@ class LiveSession(models.Model):
     last_seq = models.PositiveIntegerField(default=0)
     samples = models.PositiveBigIntegerField(default=0)
     clock = models.JSONField(default=list, help_text="[sample, epoch milliseconds] pairs.")
+    # What was said goes with the recording that it became.
     recording = models.OneToOneField(
         "transcription.Recording",
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=models.CASCADE,
         related_name="live_session",
     )
     created_at = models.DateTimeField(default=timezone.now)

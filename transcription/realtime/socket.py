@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import asdict
@@ -32,6 +33,8 @@ from transcription.realtime.fanout import CaptionEvent, Feed
 from transcription.realtime.links import Links, shared_links
 from transcription.services import live_sessions
 from webapp.accounts.models import User
+
+log = logging.getLogger(__name__)
 
 TICK_S: Final = 3.0
 """Between two looks at leases and backlog."""
@@ -111,6 +114,9 @@ class LiveSocket(AsyncWebsocketConsumer):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
             await super().__call__(scope, receive, send)
+        except (RedisError, OSError):  # the channel layer's own: the broker is away
+            log.warning("socket_lost_broker")
+            await send({"type": "websocket.close", "code": int(wire.CloseCode.TRY_LATER)})
         finally:
             await self._release()
 
