@@ -1,0 +1,34 @@
+"""`manage.py caption` against a whole server, on audio that shows what was lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import soundfile
+
+from asr_engine.audio import SAMPLE_RATE
+from asr_engine.backends import scripted
+from tests.e2e.conftest import Server
+
+
+def test_caption_streams_a_file_and_reports(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "speech.wav"
+    samples = scripted.encode_blocks(scripted.script(24))
+    soundfile.write(path, samples, SAMPLE_RATE, subtype="PCM_16")
+    report = json.loads(server.manage("caption", str(path), "--clients", "2", "--report", "json"))
+    assert report["streams"] == 2
+    assert report["refused"] == []
+    assert report["finals"] == 6
+    assert report["lost_events"] == 0
+    assert report["unacknowledged_ms"] == 0
+    assert len(report["recordings"]) == 2
+    assert report["time_to_first_partial_s"]["p50"] > 0
+    assert report["lag_s"]["p95"] >= report["lag_s"]["p50"]
+
+
+def test_caption_prints_what_was_said(server: Server, tmp_path: Path) -> None:
+    blocks = scripted.script(8)
+    path = tmp_path / "speech.wav"
+    soundfile.write(path, scripted.encode_blocks(blocks), SAMPLE_RATE, subtype="PCM_16")
+    assert scripted.script_text(blocks) in server.manage("caption", str(path))
