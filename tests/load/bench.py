@@ -95,7 +95,6 @@ def measure_live(audio: Path, streams: list[int]) -> list[dict[str, Any]]:
             report: dict[str, Any] = json.loads(output)
             spent_s = cpu_seconds(server, "engine") - before
             report["cores_a_stream"] = spent_s / report["audio_s"] / count
-            report["load"] = load()
             reports.append(report)
     finally:
         server.stop()
@@ -144,15 +143,15 @@ def page(batch: dict[str, Any], live: list[dict[str, Any]], loads: str, audio: P
         "of the first word, time to final from the end of the last: it includes the silence that",
         "ends an utterance. Cores: what the engine takes for each stream.",
         "",
-        "| streams | first partial p50 / p95 s | final p50 / p95 s | lag p95 s | cores | lost | load|",
-        "|---|---|---|---|---|---|---|",
+        "| streams | first partial p50 / p95 s | final p50 / p95 s | lag p95 s | cores | lost |",
+        "|---|---|---|---|---|---|",
     ]
     for report in live:
         first, final = report["time_to_first_partial_s"], report["time_to_final_s"]
         lines.append(
             f"| {report['streams']} | {first['p50']} / {first['p95']} | {final['p50']} / "
             f"{final['p95']} | {report['lag_s']['p95']} | {report['cores_a_stream']:.2f} | "
-            f"{report['lost_events']} | {report['load']} |"
+            f"{report['lost_events']} |"
         )
     return "\n".join(lines) + "\n"
 
