@@ -46,6 +46,8 @@ from asr_engine.streaming.stream import Stream
 
 WINDOWS_PER_STEP = 256
 """Rounds of voice activity before a model step: about eight seconds of audio of a laggard."""
+FAILURES_OF_A_BROKEN_MODEL = 10
+"""Model calls in a row that failed: not this audio is at fault, the model is (a GPU was lost)."""
 LAG_NOTE_MS = 2000
 LAG_NOTE_EVERY_S = 1.0
 
@@ -89,6 +91,7 @@ class Engine:
         self._streams: dict[str, Stream] = {}
         self._lag_noted_at_s: dict[str, float] = {}
         self._events: list[StreamEvent] = []
+        self._failures_in_a_row = 0
         self._count_slots()
 
     # Verbs ----------------------------------------------------------------------------------------
@@ -218,6 +221,11 @@ class Engine:
     def free_slots(self) -> int:
         return self._slots.free
 
+    @property
+    def is_broken(self) -> bool:
+        """The model fails whatever it is given: only a new process mends that."""
+        return self._failures_in_a_row >= FAILURES_OF_A_BROKEN_MODEL
+
     def behind_ms(self) -> dict[str, int]:
         """How far the model is behind the audio that is held, by stream."""
         return {name: stream.behind_ms for name, stream in self._streams.items()}
@@ -276,7 +284,9 @@ class Engine:
             [chunk.stream for chunk in chunks],
             lambda: hypotheses.extend(self._model.step(chunks)),
         ):
+            self._failures_in_a_row += 1
             return
+        self._failures_in_a_row = 0
         now = self._clock.now()
         fill = len(chunks) / self.capabilities.batch_limit
         self._load.add(now=now, busy_s=now - started, fill=fill)
@@ -314,7 +324,9 @@ class Engine:
         hypotheses: list[Hypothesis] = []
         started = self._clock.now()
         if not self._guard(names, lambda: hypotheses.extend(self._model.finish(names))):
+            self._failures_in_a_row += 1
             return
+        self._failures_in_a_row = 0
         now = self._clock.now()
         fill = len(names) / self.capabilities.batch_limit
         self._load.add(now=now, busy_s=now - started, fill=fill)

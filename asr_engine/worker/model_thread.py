@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import structlog
 
-from asr_engine.errors import place_of
+from asr_engine.errors import ModelError, place_of
 from asr_engine.events import StreamEvent
 from asr_engine.streaming import Engine
 
@@ -110,6 +110,8 @@ class ModelThread:
             for call in calls:
                 call(self._engine)
             has_worked = self._engine.step()
+            if self._engine.is_broken:
+                raise ModelError("the model fails whatever it is given")
             self.behind_ms = self._engine.behind_ms()
             self.free_slots = self._engine.free_slots
             if events := self._engine.take_events():

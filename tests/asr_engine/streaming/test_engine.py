@@ -343,6 +343,23 @@ def test_a_model_failure_closes_its_streams_and_no_other(*, is_gated: bool) -> N
     assert text_of(events, "good") == text_of(events, "bad") == script_text(blocks)
 
 
+def test_a_model_that_fails_every_time_is_broken_and_one_success_mends_it() -> None:
+    model = FailingModel()
+    engine = scripted_engine(model)
+    for index in range(9):
+        model.broken = {"a"}
+        played(engine, [*PAUSE, 1])
+        assert not engine.is_broken, index
+    model.broken = set()
+    played(engine, [*PAUSE, 1])
+    engine.close_stream("a")
+    model.broken = {"a"}
+    for _ in range(10):
+        assert not engine.is_broken
+        played(engine, [*PAUSE, 1])
+    assert engine.is_broken
+
+
 def test_a_failure_is_logged_without_the_models_words() -> None:
     model = FailingModel()
     model.broken = {"a"}
