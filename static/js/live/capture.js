@@ -234,7 +234,7 @@ const HEARD = {
       showAfter("Ended", reason);
       return;
     }
-    showView("before");
+    showRefused();
     const takeOver = { words: "Take over here", run: () => start(true) };
     showObstacle(reason, code === "in_use" ? takeOver : null);
   },
@@ -248,10 +248,20 @@ const HEARD = {
   },
 };
 
+/** The session stands, its choices are made: only the microphone may be tried again. */
+function showRefused() {
+  find("#capture-title").textContent = live.title;
+  find(".capture-choices").hidden = true;
+  find("#start .button-words").textContent = "Try again";
+  find("#test-microphone").hidden = false;
+  showView("before");
+}
+
 function endCapture() {
   worker?.terminate();
   worker = null;
   microphone.close();
+  for (const meter of meters) meter.clear();
   awake.stop();
 }
 

@@ -17,7 +17,7 @@ function settled(request) {
 }
 
 function itemsOf(session, below = Infinity) {
-  return IDBKeyRange.bound([session, 0], [session, below], false, true);
+  return IDBKeyRange.bound([session, -1], [session, below], true, true);
 }
 
 export class Journal {
