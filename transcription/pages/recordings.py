@@ -20,6 +20,7 @@ from transcription.models import (
     JobState,
     Recording,
     RecordingState,
+    RevisionKind,
     TranscriptRevision,
     TranscriptSegment,
 )
@@ -192,5 +193,14 @@ def _details(shown: Recording, revision: TranscriptRevision | None) -> list[tupl
         ("Model", revision.model_name if revision else ""),
         ("Format", " · ".join(part for part in (shown.container, shown.codec) if part)),
         ("File name", shown.display_name),
+        ("Versions", _versions(shown)),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _versions(shown: Recording) -> str:
+    """The kinds of the revisions, newest first; empty while there is only one to speak of."""
+    kinds = list(shown.revisions.order_by("-number").values_list("kind", flat=True)[:20])
+    if len(kinds) < 2:
+        return ""
+    return ", ".join(RevisionKind(kind).label for kind in kinds)

@@ -138,6 +138,16 @@ def test_number_of_queries_while_it_runs_is_bounded(
         client.get(address(recording, "status/?shown=ready"))
 
 
+def test_details_name_the_versions_once_there_are_several(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    assert "Versions" not in client.get(address(recording)).content.decode()
+    write_transcript(recording, "Anew.", number=2)
+    page = client.get(address(recording)).content.decode()
+    assert "<dt>Versions</dt><dd>Draft, Draft</dd>" in page
+
+
 # Fragments ----------------------------------------------------------------------------------------
 
 
