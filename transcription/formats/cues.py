@@ -166,7 +166,7 @@ def _best_cut(words: list[Word], count: int) -> int:
     if words[count].start_ms - words[count - 1].end_ms >= LONG_PAUSE_MS:
         return count
     for ends in (SENTENCE_ENDS, CLAUSE_ENDS):
-        for index in range(count, count // 2, -1):
+        for index in range(count, max(1, count // 2) - 1, -1):
             if words[index - 1].text[-1:] in ends:
                 return index
     return count

@@ -133,9 +133,9 @@ def test_windows_are_at_most_thirty_seconds() -> None:
     assert all(a.end_sample <= b.start_sample for a, b in pairwise(windows))
 
 
-@pytest.mark.parametrize("seconds", [1.0, 31.0, 200.0])
+@pytest.mark.parametrize("seconds", [1.0, 31.0, 70.0])
 def test_work_resumes_as_if_never_interrupted(seconds: float) -> None:
-    samples = sound(*[(seconds, 0.9), (0.5, 0.0), (9.0, 0.7), (2.5, 0.0)] * 5)
+    samples = sound(*[(seconds, 0.9), (0.5, 0.0), (9.0, 0.7), (2.5, 0.0)] * 3)
     whole = list(find_windows(blocks(samples), finder=LevelFinder()))
     for done in range(1, len(whole)):
         resume = whole[done - 1].end_sample

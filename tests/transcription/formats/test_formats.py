@@ -1,0 +1,103 @@
+"""What people download is what players and programs read."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+import webvtt
+
+from asr_engine.results import Segment, Word
+from transcription.errors import InvalidInputError
+from transcription.formats import FORMATS, export
+
+WORDS = (Word("Good", 500, 800, 0.9), Word("morning.", 800, 1300, 0.8))
+SEGMENTS = (
+    Segment(500, 1300, "Good morning.", WORDS),
+    Segment(3_661_001, 3_662_500, "Is 1 < 2 & <b>bold</b> --> yes?"),
+)
+
+
+def test_srt_numbers_cues_and_uses_commas() -> None:
+    assert export("srt", "Title", SEGMENTS) == (
+        "1\n00:00:00,500 --> 00:00:01,500\nGood morning.\n\n"
+        "2\n01:01:01,001 --> 01:01:02,500\nIs 1 < 2 & <b>bold</b> -> yes?\n"
+    )
+
+
+def test_vtt_escapes_what_would_be_markup() -> None:
+    text = export("vtt", "Talk --> one", SEGMENTS)
+    assert text.startswith("WEBVTT - Talk -> one\n\n00:00:00.500 --> 00:00:01.500\n")
+    assert "Is 1 &lt; 2 &amp; &lt;b&gt;bold&lt;/b&gt; --&gt; yes?" in text
+
+
+def test_vtt_is_read_by_another_program() -> None:
+    captions = list(webvtt.from_buffer(io.StringIO(export("vtt", "Talk", SEGMENTS))))
+    assert [(one.start, one.end) for one in captions] == [
+        ("00:00:00.500", "00:00:01.500"),
+        ("01:01:01.001", "01:01:02.500"),
+    ]
+    assert captions[0].text == "Good morning."
+
+
+def test_srt_is_read_by_another_program() -> None:
+    captions = list(webvtt.from_buffer(io.StringIO(export("srt", "Talk", SEGMENTS)), format="srt"))
+    assert len(captions) == 2
+
+
+def test_text_has_paragraphs_where_people_paused() -> None:
+    segments = [
+        Segment(0, 1000, "One."),
+        Segment(1200, 2000, "Two."),
+        Segment(9000, 9500, "Three."),
+    ]
+    assert export("txt", "My talk", segments) == "My talk\n\nOne. Two.\n\nThree.\n"
+
+
+def test_chinese_sentences_are_joined_without_spaces() -> None:
+    segments = [Segment(0, 1000, "今天开会。"), Segment(1200, 2000, "请坐。")]
+    assert export("txt", "", segments) == "今天开会。请坐。\n"
+
+
+def test_json_keeps_words_times_and_confidences() -> None:
+    data = json.loads(export("json", "Title", SEGMENTS, language="en"))
+    assert data["title"] == "Title"
+    assert data["language"] == "en"
+    assert data["segments"][0]["words"][1] == {
+        "text": "morning.",
+        "start_ms": 800,
+        "end_ms": 1300,
+        "confidence": 0.8,
+        "has_space_before": True,
+    }
+
+
+@pytest.mark.parametrize("extension", list(FORMATS))
+def test_an_empty_transcript_is_a_valid_file(extension: str) -> None:
+    text = export(extension, "", [])
+    expected = {"txt": "", "srt": "", "vtt": "WEBVTT\n"}
+    if extension == "json":
+        assert json.loads(text)["segments"] == []
+    else:
+        assert text == expected[extension]
+
+
+@pytest.mark.parametrize("extension", ["txt", "srt", "vtt"])
+def test_a_title_or_text_with_line_breaks_cannot_forge_a_cue(extension: str) -> None:
+    forged = "x\n\n00:00:00.000 --> 00:00:09.000\nforged"
+    text = export(extension, forged, [Segment(0, 1000, forged)])
+    assert "\n00:00:00.000 --> 00:00:09.000\nforged" not in text
+    assert sum(" --> " in line for line in text.splitlines()) <= 1 + (extension == "txt")
+
+
+def test_an_unknown_format_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(InvalidInputError, match="txt, srt, vtt, json"):
+        export("docx", "Title", SEGMENTS)
+
+
+def test_every_format_has_a_media_type_and_a_name_for_people() -> None:
+    for extension, entry in FORMATS.items():
+        assert entry.extension == extension
+        assert "/" in entry.media_type
+        assert entry.label

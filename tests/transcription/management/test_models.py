@@ -1,0 +1,59 @@
+"""`manage.py models`: what is installed, and how to mend it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from asr_engine.config import EngineSettings
+from asr_engine.store import MODELS
+from transcription.management.commands import models as command_module
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    settings = EngineSettings(model_dir=tmp_path / "models")
+    monkeypatch.setattr(command_module, "engine_settings", lambda: settings)
+    return tmp_path / "models"
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("models", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_every_known_model_is_listed_with_its_state() -> None:
+    text = run()
+    assert len(text.splitlines()) == len(MODELS)
+    assert all(name in text for name in MODELS)
+    assert text.count("missing") == len(MODELS)
+
+
+def test_verifying_what_is_missing_fails_and_names_all_of_it() -> None:
+    with pytest.raises(CommandError) as failure:
+        run("verify")
+    assert all(name in str(failure.value) for name in MODELS)
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(CommandError, match="whisper-base"):
+        run("fetch", "whisper-gigantic")
+
+
+def test_a_folder_without_the_files_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"no readable silero_vad_16k_op15\.onnx"):
+        run("fetch", "silero-vad", "--from", str(tmp_path))
+
+
+def test_wrong_bytes_from_a_folder_are_refused(tmp_path: Path, store: Path) -> None:
+    source = tmp_path / "silero-vad"
+    source.mkdir()
+    for file in MODELS["silero-vad"].files:
+        (source / file.name).write_bytes(b"something else")
+    with pytest.raises(CommandError, match="does not match its checksum"):
+        run("fetch", "silero-vad", "--from", str(tmp_path))
+    assert not (store / "silero-vad").exists()

@@ -1,0 +1,113 @@
+"""`manage.py transcribe`: the batch road without server or database."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from asr_engine.backends.scripted import encode_blocks, script, script_text
+from asr_engine.config import EngineSettings
+from tests.fakes.audio import wav_bytes
+from transcription.management.commands import transcribe as command_module
+
+BLOCKS = script(30)
+
+
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = EngineSettings(batch_backend="scripted")
+    monkeypatch.setattr(command_module, "engine_settings", lambda: settings)
+
+
+@pytest.fixture
+def speech(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.wav"
+    path.write_bytes(wav_bytes(encode_blocks(BLOCKS)))
+    return path
+
+
+def run(*files: Path, **options: Any) -> tuple[str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    call_command("transcribe", *map(str, files), stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue()
+
+
+def words(text: str) -> str:
+    return " ".join(part for part in text.split() if part.startswith("w"))
+
+
+def test_the_transcript_is_printed(speech: Path) -> None:
+    out, err = run(speech)
+    assert words(out) == script_text(BLOCKS)
+    assert "segments" in err
+
+
+@pytest.mark.parametrize("extension", ["txt", "srt", "vtt", "json"])
+def test_each_format_is_written_beside_the_others(
+    speech: Path, tmp_path: Path, extension: str
+) -> None:
+    folder = tmp_path / "made" / "here"
+    run(speech, format=extension, output_dir=folder)
+    (path,) = folder.iterdir()
+    assert path.name == f"talk.{extension}"
+    text = path.read_text(encoding="utf-8")
+    if extension == "json":
+        assert json.loads(text)["language"] == "en"
+        text = json.loads(text)["text"]
+    assert words(text) == script_text(BLOCKS)
+
+
+def test_one_bad_recording_does_not_stop_the_others(speech: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "notes.wav"
+    broken.write_text("not audio " * 100)
+    folder = tmp_path / "out"
+    err = io.StringIO()
+    with pytest.raises(CommandError, match="2 of 3"):
+        call_command(
+            "transcribe",
+            str(broken),
+            str(tmp_path / "gone.wav"),
+            str(speech),
+            output_dir=folder,
+            stdout=io.StringIO(),
+            stderr=err,
+        )
+    assert (folder / "talk.txt").exists()
+    assert f"{broken}: This is not an audio or video recording that we can read." in err.getvalue()
+    assert "gone.wav: No such file or directory." in err.getvalue()
+    assert "Traceback" not in err.getvalue()
+
+
+def test_recordings_of_one_name_do_not_overwrite_each_other(speech: Path, tmp_path: Path) -> None:
+    other = tmp_path / "talk.flac"
+    other.write_bytes(speech.read_bytes())
+    folder = tmp_path / "out"
+    run(speech, other, output_dir=folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["talk.flac.txt", "talk.wav.txt"]
+
+
+def test_silence_is_an_empty_transcript_and_no_failure(tmp_path: Path) -> None:
+    path = tmp_path / "silence.wav"
+    path.write_bytes(wav_bytes(encode_blocks([None] * 50)))
+    out, err = run(path, format="srt")
+    assert out.strip() == ""
+    assert "nobody speaks" in err
+
+
+def test_an_unknown_language_is_a_sentence(speech: Path) -> None:
+    with pytest.raises(CommandError, match="does not know this language"):
+        run(speech, language="tlh")
+
+
+def test_missing_weights_are_named_with_the_mend(
+    speech: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = EngineSettings(batch_backend="whisper", model_dir=tmp_path / "empty")
+    monkeypatch.setattr(command_module, "engine_settings", lambda: settings)
+    with pytest.raises(CommandError, match="models fetch"):
+        run(speech)
