@@ -37,10 +37,10 @@ PROMPT_TOKENS: Final = 64
 TOKENS_PER_SECOND: Final = 14
 """Beyond the fastest speech in the wordiest script; a cap against loops."""
 MAX_COMPRESSION_RATIO: Final = 2.4
-NO_SPEECH: Final = 0.6
-"""With this probability of no speech, text must be likelier than MIN_LOG_PROBABILITY_IN_NOISE."""
-MIN_LOG_PROBABILITY_IN_NOISE: Final = -0.5
-MIN_LOG_PROBABILITY: Final = -1.2
+NO_SPEECH: Final = 0.5
+MIN_LOG_PROBABILITY: Final = -0.5
+"""Text below the one, where no speech is likelier than the other, was made up. Neither alone says
+so: hard speech, and speech in another language, is unlikely text but surely speech."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,4 @@ def _is_loop(text: str) -> bool:
 
 def _is_noise(score: float, no_speech_probability: float) -> bool:
     """`score` is the mean log-probability of a token."""
-    if score < MIN_LOG_PROBABILITY:
-        return True
-    return no_speech_probability > NO_SPEECH and score < MIN_LOG_PROBABILITY_IN_NOISE
+    return no_speech_probability > NO_SPEECH and score < MIN_LOG_PROBABILITY
