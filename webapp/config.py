@@ -12,6 +12,7 @@ from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import Field, SecretStr
@@ -50,6 +51,9 @@ class Settings(BaseSettings):
     """Redis URL of the broker (with append-only file)."""
     audio_url: str = ""
     """Redis URL of the audio server (no persistence)."""
+    embedded_servers: bool = True
+    """`make run` starts the broker and the audio server itself, where their URLs name 127.0.0.1.
+    Switch it off where such servers run already."""
     host: str = "127.0.0.1"
     """Address that the web process binds."""
     port: int = Field(default=8000, ge=1, le=65535)
@@ -88,6 +92,10 @@ class Settings(BaseSettings):
     public_url: str = ""
     """Where people reach the site (`https://captions.example.org`), for links in mail and on the
     command line; empty means the first of allowed_hosts on our own port."""
+
+    def is_embedded(self, url: str) -> bool:
+        """Whether the server at `url` (the broker's or the audio server's) is ours to start."""
+        return self.embedded_servers and urlsplit(url).hostname == "127.0.0.1"
 
     @property
     def media_dir(self) -> Path:

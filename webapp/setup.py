@@ -91,11 +91,14 @@ def write_settings(directory: Path) -> Path:
     path = settings_file(directory)
     values = {key: value or "" for key, value in dotenv_values(path).items()}
     before = dict(values)
+    embedded = {**values, **os.environ}.get("TRANSCRIBE_EMBEDDED_SERVERS", "true").lower()
     if "TRANSCRIBE_SECRET_KEY" not in os.environ:
         values.setdefault("TRANSCRIBE_SECRET_KEY", secrets.token_urlsafe(50))
     for name in ("TRANSCRIBE_BROKER_URL", "TRANSCRIBE_AUDIO_URL"):
         if name not in os.environ:
-            values[name] = move_when_taken(values.get(name) or embedded_url())
+            values.setdefault(name, embedded_url())
+            if embedded != "false":
+                values[name] = move_when_taken(values[name])
     if values == before:
         return path
     added = {key: value for key, value in values.items() if before.get(key) != value}

@@ -183,16 +183,21 @@ class Supervisor:
         self._output = Output(stream, [*names, "server"])
         run_dir = settings.data_dir / "run"
         run_dir.mkdir(mode=0o700, exist_ok=True)
-        self._servers = [Child(spec, self._output, run_dir) for spec in SERVERS]
+        urls = (settings.broker_url, settings.audio_url)
+        self._servers = [
+            Child(spec, self._output, run_dir)
+            for spec, url in zip(SERVERS, urls, strict=True)
+            if settings.is_embedded(url)
+        ]
         self._web = Child(WEB, self._output, run_dir)
         self._workers = [Child(spec, self._output, run_dir) for spec in WORKERS]
         self._tasks: dict[Child, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Run until SIGINT or SIGTERM."""
+        """Run until Ctrl-C, SIGTERM, or the terminal is closed."""
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopping.set)
         starting = asyncio.create_task(self._start())
         try:
@@ -290,7 +295,12 @@ def main() -> None:
             if not is_port_free(settings.port):
                 sys.exit(f"Port {settings.port} is taken: choose another with PORT=.")
             share_with_engine(settings)
-            os.environ.update(TRANSCRIBE_DATA_DIR=str(directory), PYTHONUNBUFFERED="1")
+            os.environ.update(
+                TRANSCRIBE_DATA_DIR=str(directory),
+                PYTHONUNBUFFERED="1",
+                # Celery's fear of root is about pickled messages; ours are JSON.
+                PYTHONWARNINGS="ignore:You're running the worker with superuser privileges",
+            )
             asyncio.run(Supervisor(settings, sys.stdout).run())
     except AlreadyRunningError as problem:
         sys.exit(str(problem))

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -64,19 +65,21 @@ class Server:
     environment: dict[str, str]
     process: subprocess.Popen[bytes] | None = field(default=None)
 
+    scheme: str = "http"
+
     @property
     def base_url(self) -> str:
-        return f"http://localhost:{self.port}"
+        return f"{self.scheme}://localhost:{self.port}"
 
     @property
     def log_path(self) -> Path:
         return self.data_dir / "server.log"
 
-    def start(self) -> float:
+    def start(self, *options: str) -> float:
         """Start the supervisor; seconds until the log-in page answered."""
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "webapp.supervise"],
+                [sys.executable, "-m", "webapp.supervise", *options],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=log,
@@ -96,7 +99,12 @@ class Server:
     def status(self, path: str) -> int:
         """HTTP status of a page without logging in; 0 when nobody answers."""
         try:
-            with urllib.request.urlopen(self.base_url + path, timeout=5) as response:  # noqa: S310  # http, ours
+            context = None
+            if self.scheme == "https":
+                authority = self.data_dir / "tls" / "authority.pem"
+                context = ssl.create_default_context(cafile=authority)
+            address = self.base_url + path
+            with urllib.request.urlopen(address, timeout=5, context=context) as response:  # noqa: S310  # ours
                 return int(response.status)
         except urllib.error.HTTPError as refusal:
             refusal.close()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import ROOT, Server, make_server, wait_until
+from tests.e2e.conftest import ROOT, START_TIMEOUT_S, Server, make_server, wait_until
 
 NAMES = ("broker", "audio", "web", "engine", "recorder", "jobs", "chores", "beat")
 BACK_WITHIN_S = 5.0
@@ -38,7 +38,7 @@ def test_killed_process_comes_back(own_server: Server, name: str) -> None:
         timeout_s=2 * BACK_WITHIN_S,
         what=f"{name} is back",
     )
-    wait_until(own_server.is_up, timeout_s=30, what="the site answers again")
+    wait_until(own_server.is_up, timeout_s=START_TIMEOUT_S, what="the site answers again")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -76,3 +76,17 @@ def test_second_server_on_the_same_data_is_refused(own_server: Server) -> None:
     )
     assert refusal.returncode == 1
     assert "already running" in refusal.stderr
+
+
+def test_lan_server_is_trusted_by_who_trusts_its_authority() -> None:
+    """Asked by https with the authority's certificate alone, names checked."""
+    server = make_server()
+    server.scheme = "https"
+    try:
+        server.start("--lan")
+        assert server.status("/certificate/") == 200
+        assert server.status("/certificate/authority.crt") == 200
+        assert server.status("/healthz") == 200
+    finally:
+        server.stop()
+        shutil.rmtree(server.data_dir, ignore_errors=True)

@@ -64,6 +64,17 @@ def test_taken_port_is_chosen_again_and_the_password_stays() -> None:
         assert f":{taken}/" not in moved
 
 
+def test_own_servers_are_not_moved_from_their_ports(tmp_path: Path) -> None:
+    with socket.socket() as redis:
+        redis.bind(("127.0.0.1", 0))
+        redis.listen()
+        url = f"redis://127.0.0.1:{redis.getsockname()[1]}/0"
+        (tmp_path / "settings.env").write_text(
+            f"TRANSCRIBE_EMBEDDED_SERVERS=false\nTRANSCRIBE_BROKER_URL={url}\n"
+        )
+        assert dotenv_values(write_settings(tmp_path))["TRANSCRIBE_BROKER_URL"] == url
+
+
 def test_directory_has_one_holder(tmp_path: Path) -> None:
     with (
         hold_data_dir(tmp_path),
