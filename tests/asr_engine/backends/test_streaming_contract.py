@@ -10,9 +10,13 @@ import pytest
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, samples_to_ms
 from asr_engine.backends.scripted import ScriptedModel, encode_blocks, script_text
+from asr_engine.config import engine_settings
 from asr_engine.errors import NoFreeSlotError, UnknownStreamError, UnsupportedModeError
+from asr_engine.evaluation import count_errors
 from asr_engine.ports import Chunk, Hypothesis, StreamingModel
+from asr_engine.registry import streaming_model
 from asr_engine.results import join_words
+from tests.fakes.speech import ACCOUNT, SILLY, silence
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +53,33 @@ def _scripted(*, is_gated: bool) -> Backend:
     )
 
 
+def _whisper_utterances() -> tuple[FloatSamples, FloatSamples]:
+    room = silence(0.3)
+    return (
+        np.concatenate((room, SILLY.samples(), room)),
+        np.concatenate((room, ACCOUNT.samples(), room)),
+    )
+
+
+def _is_same_english(said: str, expected: str) -> bool:
+    """A real model may mishear one word of a sentence, but neither lose nor double any."""
+    count = count_errors(expected, said, "en")
+    return count.substitutions <= count.units // 8 and not count.insertions + count.deletions
+
+
 BACKENDS = [
     pytest.param(_scripted(is_gated=False), id="scripted-continuous"),
     pytest.param(_scripted(is_gated=True), id="scripted-gated"),
+    pytest.param(
+        Backend(
+            create=lambda: streaming_model(engine_settings()),
+            utterances=_whisper_utterances,
+            texts=(SILLY.text, ACCOUNT.text),
+            is_same=_is_same_english,
+        ),
+        id="whisper",
+        marks=pytest.mark.models,
+    ),
 ]
 
 
