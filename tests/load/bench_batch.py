@@ -1,6 +1,6 @@
 """Our draft end to end beside bare faster-whisper: same model, threads, audio and process.
 
-    python tests/load/bench_batch.py FILE… [--language L] [--rounds N]
+    python -m tests.load.bench_batch FILE… [--language L] [--rounds N]
 
 Prints one JSON object. Both roads start from the file and end with its text and the times of its
 words; the rounds alternate, so that a busy machine hurts both alike. `ratio` is ours / theirs by
