@@ -16,6 +16,8 @@ from asr_engine.worker.publishing import Publisher
 from asr_engine.worker.sessions import RunningSession, SessionTable
 
 POLL_S = 0.010
+QUIET_POLL_S = 0.050
+"""While there is no session: an idle server should cost nothing."""
 ENTRIES_PER_READ = 32
 SLOW_READ_S = 2.0
 """A read that took longer met an outage: nobody's silence is counted from before it."""
@@ -37,7 +39,7 @@ class AudioReader:
     async def read(self) -> None:
         """Poll, for ever."""
         while True:
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(POLL_S if len(self._sessions) else QUIET_POLL_S)
             await self.poll()
 
     async def poll(self) -> None:
