@@ -221,16 +221,22 @@ def test_a_reload_continues_the_session_with_a_gap_and_nothing_twice(
     assert said[again:] == list(range(len(said) - again))
 
 
-def test_a_pause_is_no_gap_and_is_shown(server: Server, speaker: Callable[..., Page]) -> None:
-    page = speaker(script(40))
+def test_a_pause_is_no_gap_and_readers_are_told(
+    server: Server, speaker: Callable[..., Page]
+) -> None:
+    page = speaker(script(50))
     start_captions(page, "A pause")
-    expect(page.locator(".captions-list .caption")).not_to_have_count(0)
+    reader = page.context.new_page()
+    reader.goto(page.url.replace("/capture/", "/"))
+    expect(reader.locator(".captions-list .caption")).not_to_have_count(0)
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".capture-state-words")).to_have_text("Paused")
     expect(page.locator(".caption-paused")).to_have_count(1)
+    expect(reader.locator(".captions-notice")).to_contain_text("The speaker has paused")
     page.get_by_role("button", name="Continue").click()
     expect(page.locator(".capture-state-words")).to_have_text("Live")
-    expect(page.locator(".captions-list")).to_contain_text("w39")
+    expect(reader.locator(".live-state-words")).to_have_text("Live")
+    expect(page.locator(".captions-list")).to_contain_text("w49")
     said = numbers(finals(page))
     assert said == sorted(set(said))
     expect(page.locator(".caption-gap")).to_have_count(0)

@@ -51,17 +51,18 @@ export class CaptionsPanel extends EventTarget {
     return this.store.asText((entry) => this.view.timeOf(entry));
   }
 
-  /** State, clock and recording as the server has them. */
+  /** The clock, and the recording once there is one: what the socket does not say. */
   async refreshStatus() {
     clearTimeout(this.statusTimer);
     try {
       const answer = await fetch(this.statusAddress, { cache: "no-store" });
       if (!answer.ok) return;
-      this.status = await answer.json();
+      const { state, clock, recording } = await answer.json();
+      this.status = { ...this.status, clock, recording };
+      if (state === "ended") this.status.state = state;
       this.#drawTimes();
       this.dispatchEvent(new Event("update"));
-      const isUnfinished = this.status.state === "ending" || (this.status.state === "ended" && !this.status.recording);
-      if (isUnfinished) this.#refreshLater();
+      if (state === "ending") this.#refreshLater();
     } catch {
       this.#refreshLater();
     }
@@ -74,10 +75,21 @@ export class CaptionsPanel extends EventTarget {
 
   #changed(change) {
     this.view.draw(change);
+    this.#followPause();
     // The first words come with the clock's first pair, a pause with another one.
     const isNewsOfClock = this.status.clock.length === 0 || change.entry?.kind === "paused";
     if (change.kind === "insert" && isNewsOfClock) this.#refreshLater(SOON_MS);
     this.dispatchEvent(new Event("update"));
+  }
+
+  /** A pause comes as a mark, and words that stand behind it end it; history tells neither. */
+  #followPause() {
+    const last = this.store.entries.at(-1);
+    if (this.socket.isFetching || last === undefined) return;
+    const isSpeaking = (this.store.partial?.startMs ?? -1) >= last.startMs;
+    const isPaused = last.kind === "paused" && !isSpeaking;
+    if (this.status.state === "live" && isPaused) this.status.state = "paused";
+    else if (this.status.state === "paused" && !isPaused) this.status.state = "live";
   }
 
   #stateChanged({ state }) {
