@@ -7,11 +7,13 @@ not bring.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any, Final
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from redis.exceptions import RedisError
 
 from transcription import broadcast, selectors
 from transcription.errors import ProductError
@@ -42,8 +44,9 @@ class RecordingSocket(AsyncWebsocketConsumer):
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            for group in self._groups:
-                await self.channel_layer.group_discard(group, self.channel_name)
+            with contextlib.suppress(RedisError, OSError):  # the broker forgets by itself
+                for group in self._groups:
+                    await self.channel_layer.group_discard(group, self.channel_name)
 
     async def connect(self) -> None:
         await self.accept()
