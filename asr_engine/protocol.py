@@ -282,8 +282,8 @@ class ViewerEvent:
 
 
 def encode(value: Command | Reply | EngineStatus | EngineEvent | ViewerEvent) -> str:
-    """Compact JSON; members that are None are left out."""
-    data = {key: item for key, item in asdict(value).items() if item is not None}
+    """Compact JSON; members that are None and an empty `extra` are left out."""
+    data = {key: item for key, item in asdict(value).items() if item not in (None, {})}
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 

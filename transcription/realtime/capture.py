@@ -121,6 +121,7 @@ class CapturingSocket(LiveSocket):
             self.start(self._await_closed())
         elif mark.kind == "pause":
             await self._put(lane, AudioEntry(AudioEntryKind.PAUSED, sample), is_heard=False)
+            self._is_admitted = False  # a long pause frees the slot; one that runs answers at once
             await self.links.set_paused(self.session_id, is_paused=True)
         else:
             await self._put(lane, AudioEntry(AudioEntryKind.RESUMED, sample))

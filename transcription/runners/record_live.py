@@ -185,11 +185,14 @@ class Recorder:
             self._heard.add(event.session)
 
     def _wait_for_speaker(self, event: EngineEvent) -> None:
-        """Ignored where the speaker has come back and a newer claim was made meanwhile."""
-        epoch = self._broker.hget(session_key(event.session), "epoch")
+        """Ignored where the speaker has come back and a newer claim was made meanwhile; not told
+        where readers know of a pause."""
+        answer: Any = self._broker.hmget(session_key(event.session), "epoch", "is_paused")
+        epoch, is_paused = answer
         if epoch is not None and int(epoch) != event.epoch:
             return
-        if live_sessions.move_live_session(event.session, LiveState.WAITING):
+        is_moved = live_sessions.move_live_session(event.session, LiveState.WAITING)
+        if is_moved and is_paused != b"1":
             self._announce(live_sessions.state_event(event.session, LiveState.WAITING))
 
     def _announce(self, event: ViewerEvent) -> None:

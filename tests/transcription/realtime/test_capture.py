@@ -340,7 +340,8 @@ async def test_packet_after_a_long_silence_asks_for_a_slot_again(
 
 
 async def test_pause_is_told_to_readers_who_come_later(session: LiveSession, alice: User) -> None:
-    async with engine_by_hand():
+    """And on resuming, a slot is asked for again: a long pause had freed it."""
+    async with engine_by_hand() as commands:
         page = await capturing(session, alice)
         await page.say(type="pause", sample=0)
         await page.hear("state", lambda event: event["state"] == "paused")
@@ -349,6 +350,7 @@ async def test_pause_is_told_to_readers_who_come_later(session: LiveSession, ali
         assert (await reader.hear("ready"))["state"] == "paused"
         await page.say(type="resume", sample=0)
         assert (await reader.hear("state"))["state"] == "live"
+        assert len(commands) == 2
         await reader.leave()
         await page.leave()
 

@@ -327,6 +327,15 @@ def test_paused_session_with_an_open_page_is_not_ended(
     assert state_of(session) == LiveState.LIVE
 
 
+def test_readers_of_a_paused_session_are_not_told_that_it_waits(
+    recorder: Recorder, broker: Redis, session: LiveSession, viewer: Viewer
+) -> None:
+    broker.hset(session_key(str(session.id)), mapping={"epoch": 2, "is_paused": 1})
+    tell(broker, EngineEvent(EngineEventKind.WAITING, str(session.id), epoch=2))
+    run_until(recorder, lambda: state_of(session) == LiveState.WAITING)
+    assert viewer.heard("state") == []
+
+
 def test_waiting_event_of_an_older_claim_is_ignored(
     recorder: Recorder, broker: Redis, session: LiveSession
 ) -> None:
