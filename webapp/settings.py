@@ -43,7 +43,6 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "channels",
     "csp",
-    "django_htmx",
     "webapp.accounts",
     "transcription",
 ]
@@ -203,7 +202,7 @@ STATIC_ROOT = SITE.data_dir / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "webapp.static_storage.StaticStorage"},
 }
 MEDIA_ROOT = SITE.media_dir
 LANGUAGE_CODE = "en"

@@ -9,6 +9,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from asr_engine.asyncio_tasks import LooseTasks
 from asr_engine.errors import EngineError, OverloadedError
 from asr_engine.protocol import (
     ADMISSION_TIMEOUT_S,
@@ -25,7 +26,6 @@ from asr_engine.worker.connections import StreamEntry, keep_trying, read_streams
 from asr_engine.worker.lifecycle import Lifecycle
 from asr_engine.worker.model_thread import ModelThread
 from asr_engine.worker.sessions import RunningSession, SessionTable
-from asr_engine.worker.tasks import LooseTasks
 
 REPLY_TTL_S = 10
 READ_BLOCK_MS = 1000

@@ -6,13 +6,13 @@ import asyncio
 
 import structlog
 
+from asr_engine.asyncio_tasks import LooseTasks
 from asr_engine.errors import EngineError
 from asr_engine.streaming import Engine
 from asr_engine.worker.connections import keep_trying
 from asr_engine.worker.model_thread import ModelThread
 from asr_engine.worker.ownership import ListedSession, Ownership
 from asr_engine.worker.sessions import RunningSession, SessionTable
-from asr_engine.worker.tasks import LooseTasks
 
 TAKE_OVER_EVERY_S = 1.0
 REOPEN_PAUSE_S = 0.2

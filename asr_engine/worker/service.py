@@ -9,6 +9,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from asr_engine.asyncio_tasks import end_tasks
 from asr_engine.errors import EngineError
 from asr_engine.protocol import ENGINE_TTL_S, ENGINES_KEY, EngineStatus, encode, engine_key
 from asr_engine.streaming import Engine
@@ -20,7 +21,6 @@ from asr_engine.worker.model_thread import ModelThread
 from asr_engine.worker.ownership import Ownership
 from asr_engine.worker.publishing import Publisher
 from asr_engine.worker.sessions import SessionTable
-from asr_engine.worker.tasks import end_tasks
 
 BEAT_EVERY_S = 1.0
 STUCK_S = 60.0

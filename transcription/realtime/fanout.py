@@ -17,6 +17,7 @@ from typing import Any, Final
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from asr_engine.asyncio_tasks import end_tasks
 from asr_engine.protocol import captions_channel
 
 log = logging.getLogger(__name__)
@@ -122,8 +123,7 @@ class Fanout:
 
     async def close(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks([self._task])
             self._task = None
 
     async def _run(self) -> None:

@@ -15,6 +15,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from redis.exceptions import RedisError
 
+from asr_engine.asyncio_tasks import end_tasks
 from transcription import broadcast, selectors
 from transcription.errors import ProductError
 from transcription.realtime.cookies import user_of_cookie
@@ -41,9 +42,7 @@ class RecordingSocket(AsyncWebsocketConsumer):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await end_tasks(self._tasks)
             with contextlib.suppress(RedisError, OSError):  # the broker forgets by itself
                 for group in self._groups:
                     await self.channel_layer.group_discard(group, self.channel_name)

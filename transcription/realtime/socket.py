@@ -17,6 +17,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from redis.exceptions import RedisError
 
+from asr_engine.asyncio_tasks import end_tasks
 from asr_engine.errors import EngineError
 from asr_engine.protocol import ViewerEvent
 from transcription import broadcast, selectors
@@ -158,9 +159,7 @@ class LiveSocket(AsyncWebsocketConsumer):
 
     async def _release(self) -> None:
         self.is_closing = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(self._tasks)
         with contextlib.suppress(RedisError, OSError):
             await self.on_close()
         await self._resources.aclose()

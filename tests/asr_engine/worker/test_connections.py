@@ -7,8 +7,8 @@ import structlog
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError
 
+from asr_engine.asyncio_tasks import LooseTasks, end_tasks
 from asr_engine.worker import connections
-from asr_engine.worker.tasks import LooseTasks, end_tasks
 
 
 async def test_a_lost_server_is_waited_for_and_told_of_once(

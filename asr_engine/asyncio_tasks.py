@@ -1,4 +1,4 @@
-"""Starting and ending asyncio tasks."""
+"""Starting and ending asyncio tasks, for the engine process and the web process alike."""
 
 from __future__ import annotations
 
