@@ -32,7 +32,9 @@ def test_uploaded_recording_becomes_its_transcript(
     last_word = script_text(blocks).split()[-1]
     expect(page.locator("main")).to_contain_text(last_word, timeout=WAIT_MS)
     text = page.context.request.get(f"{page.url.split('?')[0]}export.txt").text()
-    assert " ".join(text.split()) == script_text(blocks)
+    title, _, said = text.partition("\n")
+    assert title == recording.stem
+    assert " ".join(said.split()) == script_text(blocks)
     # What was said, and what the recording is called, is in no log.
     log = server.log_path.read_text(errors="replace")
     assert last_word not in log
