@@ -19,7 +19,8 @@ from asr_engine.errors import UnsupportedLanguageError
 from asr_engine.ports import DecodeOptions, Window
 from asr_engine.results import LanguageGuess, Segment, Word, join_words
 
-CPU_BATCH: Final = 4
+CPU_BATCH: Final = 1
+"""On a CPU a larger batch saves nothing, and a job must often look whether it should wait."""
 GPU_BATCH: Final = 16
 
 MAX_COMPRESSION: Final = 2.4

@@ -7,7 +7,7 @@ so memory is bounded by the group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -23,11 +23,16 @@ from asr_engine.ports import BatchModel, DecodeOptions, SpeechFinder, Window
 from asr_engine.results import LanguageGuess, Segment
 
 MAX_GROUP_WINDOWS: Final = 32
+MIN_GROUP_WINDOWS: Final = 4
+"""Enough speech to tell its language from, where a batch is smaller."""
 GROUP_BATCHES: Final = 2
 """Batches of a group; the first group is a single batch, so that text appears soon."""
 LISTEN_BLOCKS: Final = 30
 """Blocks (seconds) of audio read between two looks at `should_stop`, where nobody speaks."""
 DRAFT: Final = DecodeOptions(beam_size=1)
+
+_Batch = tuple[list[Window], object]
+"""Windows that are encoded together, and their encoder output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +98,22 @@ def transcribe(
         while True:
             size = _group_size(model, progress)
             group = list(islice(windows, size))
-            segments: list[Segment] = []
+            encoded: list[_Batch] = []
             for batch in _batches(group, model.batch_windows):
-                progress, found = _draft(model, batch, progress)
-                segments += found
+                encoded.append((batch, model.encode(batch)))
                 reader.check()
+            segments: list[Segment] = []
+            if encoded:
+                guess = progress.guess or _detect_language(model, encoded)
+                for batch, output in encoded:
+                    segments += _draft(model, batch, output, guess.language)
+                    reader.check()
+                progress = _Progress(
+                    resume_sample=group[-1].end_sample,
+                    windows_done=progress.windows_done + len(group),
+                    language=guess.language,
+                    probability=guess.probability,
+                )
             is_last = len(group) < size
             heard_ms = samples_to_ms(reader.end_sample)
             yield GroupResult(
@@ -113,33 +129,36 @@ def transcribe(
 
 def _group_size(model: BatchModel, progress: _Progress) -> int:
     batches = GROUP_BATCHES if progress.windows_done else 1
-    return min(MAX_GROUP_WINDOWS, batches * model.batch_windows)
+    return min(MAX_GROUP_WINDOWS, max(MIN_GROUP_WINDOWS, batches * model.batch_windows))
 
 
 def _batches(windows: list[Window], size: int) -> Iterable[list[Window]]:
     return (windows[start : start + size] for start in range(0, len(windows), size))
 
 
+def _detect_language(model: BatchModel, group: Sequence[_Batch]) -> LanguageGuess:
+    """The language of most speech in a group: the batches' guesses, weighted by their length."""
+    scores: dict[str, float] = {}
+    total = sum(len(window.samples) for windows, _ in group for window in windows)
+    for windows, encoded in group:
+        guess = model.detect_language(windows, encoded)
+        share = guess.probability * sum(len(window.samples) for window in windows) / total
+        scores[guess.language] = scores.get(guess.language, 0.0) + share
+    best = max(scores, key=lambda language: scores[language])
+    return LanguageGuess(best, min(1.0, scores[best]))
+
+
 def _draft(
-    model: BatchModel, windows: list[Window], progress: _Progress
-) -> tuple[_Progress, list[Segment]]:
-    """One encoder call and the draft decoded from it."""
-    encoded = model.encode(windows)
-    guess = progress.guess or model.detect_language(windows, encoded)
-    heard = model.decode(windows, encoded, language=guess.language, options=DRAFT)
-    progress = _Progress(
-        resume_sample=windows[-1].end_sample,
-        windows_done=progress.windows_done + len(windows),
-        language=guess.language,
-        probability=guess.probability,
-    )
-    segments = [
+    model: BatchModel, windows: list[Window], encoded: object, language: str
+) -> list[Segment]:
+    """The draft of one batch, decoded from its encoder output."""
+    heard = model.decode(windows, encoded, language=language, options=DRAFT)
+    return [
         segment
         for window, texts in zip(windows, heard, strict=True)
-        for part, part_texts in _without_holes(model, window, texts, guess.language)
+        for part, part_texts in _without_holes(model, window, texts, language)
         for segment in segments_of(part, part_texts)
     ]
-    return progress, segments
 
 
 def _without_holes(

@@ -19,6 +19,7 @@ from asr_engine.backends.scripted import (
     script,
     script_text,
 )
+from asr_engine.batch import two_pass
 from asr_engine.batch.two_pass import GroupResult, transcribe
 from asr_engine.errors import CancelledError, NotAudioError, UnsupportedLanguageError
 from asr_engine.ports import DecodeOptions, Window
@@ -36,8 +37,14 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short recording has several groups."""
+    monkeypatch.setattr(two_pass, "MIN_GROUP_WINDOWS", 1)
+
+
 class Model(ScriptedBatchModel):
-    """One window a batch, so that a short recording has several groups; counts its calls."""
+    """One window a batch; counts its calls."""
 
     batch_windows = 1
 
@@ -138,6 +145,23 @@ def test_the_language_is_detected_once_and_kept(speech: Path) -> None:
     groups = run(speech, model=model)
     assert model.detections == 1
     assert {group.language for group in groups} == {LanguageGuess("en", 0.75)}
+
+
+def test_the_language_is_that_of_most_speech_in_the_first_group(
+    speech: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Wavering(Model):
+        def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
+            super().detect_language(windows, encoded)
+            return LanguageGuess("en", 1.0) if self.detections == 2 else LanguageGuess("zh", 0.5)
+
+    monkeypatch.setattr(two_pass, "MIN_GROUP_WINDOWS", 4)
+    model = Wavering()
+    first = run(speech, model=model)[0]
+    assert model.detections == 4
+    assert first.language is not None
+    assert first.language.language == "zh"
+    assert 0.3 < first.language.probability < 0.45
 
 
 def test_a_chosen_language_is_not_detected(speech: Path) -> None:
