@@ -1,12 +1,13 @@
 """The Celery application. Queues: `batch` (transcription) and `chores` (everything small).
 
     celery -A webapp.celery worker -Q batch --pool=solo -n jobs@%h
-    celery -A webapp.celery worker -Q chores --pool=threads -n chores@%h
+    celery -A webapp.celery worker -Q chores --pool=threads -c4 -n chores@%h
     celery -A webapp.celery beat
 
 The batch worker is solo, since models do not survive a fork. Start one per GPU, each with a node
 name of its own that stays the same over restarts: by that name it takes back at once what its dead
-predecessor held. One beat is enough; two do no harm.
+predecessor held. One beat is enough; two do no harm. Four threads of chores: long checks of uploads
+must not keep the reaper waiting.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ WORKERS: Final = (
     ProcessSpec("engine", ("-m", "asr_engine.worker")),
     ProcessSpec("recorder", ("manage.py", "record_live")),
     ProcessSpec("jobs", (*_WORKER, "-Q", "batch", "--pool=solo", "-n", "jobs@%h")),
-    ProcessSpec("chores", (*_WORKER, "-Q", "chores", "--pool=threads", "-c2", "-n", "chores@%h")),
+    ProcessSpec("chores", (*_WORKER, "-Q", "chores", "--pool=threads", "-c4", "-n", "chores@%h")),
     ProcessSpec("beat", (*_CELERY, "beat", "--loglevel=WARNING", "--schedule", "{run}/beat")),
 )
 
