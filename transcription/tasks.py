@@ -1,6 +1,6 @@
 """Thin Celery tasks: each has the verb of the service or runner that it calls.
 
-Runners are imported on use: they bring the engine, which only workers may load.
+Runners that bring the engine are imported on use: only workers may load it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from celery import Task as CeleryTask
 from celery import shared_task
-from celery.signals import worker_init, worker_ready, worker_shutting_down
+from celery.signals import worker_init, worker_ready
 
 from transcription.queue import BATCH, CHORES, Task, send
+from transcription.runners.ending import watch_for_end
 from transcription.services import jobs, storage, uploads
 
 NICENESS: Final = 15
@@ -55,6 +56,12 @@ def give_way(**_: Any) -> None:
     os.nice(NICENESS)
 
 
+@worker_init.connect
+def hear_of_the_end(**_: Any) -> None:
+    """A running slice gives its job back as soon as this process is asked to end."""
+    watch_for_end()
+
+
 @worker_ready.connect
 def take_up_work(sender: Any, **_: Any) -> None:
     """Take back what a dead worker of this name held, and look for what waits."""
@@ -66,11 +73,3 @@ def take_up_work(sender: Any, **_: Any) -> None:
         # Messages that a killed worker had taken come back after an hour, or never.
         uploads.ask_for_checks(silent_for=timedelta(0))
         send(Task.SWEEP_FOLDERS)
-
-
-@worker_shutting_down.connect
-def end_slice(**_: Any) -> None:
-    """Let a running slice end at its next window, so that the worker ends within seconds."""
-    from transcription.runners.batch_job import end_soon
-
-    end_soon()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from tests.fakes.audio import wav_bytes
 from tests.fakes.recordings import claim_of, make_job, make_upload
 from transcription import queue, tasks
 from transcription.models import Attempt, Job, JobState
+from transcription.runners.ending import watch_for_end
 from transcription.services import jobs
 from webapp.accounts.models import User
 from webapp.celery import EVERY_S, app
@@ -114,6 +116,22 @@ def test_a_worker_killed_in_the_middle_resumes_at_its_checkpoint(
     assert list(Attempt.objects.values_list("outcome", flat=True)) == [jobs.LOST_CODE, "done"]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_stopping_a_worker_in_the_middle_is_no_failure_of_its_job(
+    alice: User, tmp_path: Path
+) -> None:
+    talk = wav_bytes(encode_blocks(script(WORDS, utterance_words=50)))
+    job = make_job(alice, content=talk, duration_ms=373_000)
+    notes = tmp_path / "notes"
+    with worker(tmp_path, notes, HANG_AT_BATCH) as process:
+        wait_for(lambda: notes.exists() and len(notes.read_text().split()) == 8, process)
+        process.send_signal(signal.SIGTERM)  # the model hangs: it will be killed
+        wait_for(lambda: Job.objects.filter(id=job.id, state=JobState.QUEUED).exists(), process)
+    assert jobs.reclaim_jobs(worker=Job.objects.get().worker) == 0
+    job.refresh_from_db()
+    assert (job.failures, job.audio_done_ms > 0) == (0, True)
+
+
 def queue_depth() -> Callable[[], int]:
     import redis
     from django.conf import settings
@@ -127,6 +145,18 @@ def test_workers_give_way_to_live_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "nice", asked.append)
     tasks.give_way()
     assert asked == [tasks.NICENESS]
+
+
+def test_the_signal_to_end_is_known_at_once() -> None:
+    ending = threading.Event()
+    handler = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        watch_for_end(ending)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert ending.wait(timeout=30)
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+        os.close(signal.set_wakeup_fd(-1))
 
 
 class Consumer:

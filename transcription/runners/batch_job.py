@@ -1,7 +1,8 @@
 """The batch worker: one slice of the job whose turn it is, with the models of this process.
 
 One job at a time in one thread (Celery's solo pool); a second thread keeps the lease. What ends a
-slice early (a cancel, a lost lease, the end of this process) is seen between two windows.
+slice early (a cancel, a lost lease) is seen between two windows. A process that is asked to end
+gives its job back at once, from the thread of the lease: the model may not be done in time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from asr_engine.config import engine_settings
 from asr_engine.errors import CancelledError, EngineError
 from asr_engine.ports import BatchModel, SpeechFinder
 from transcription.errors import LeaseLostError
+from transcription.runners.ending import ENDING
 from transcription.runners.pacing import LivePace
 from transcription.services import jobs
 from transcription.services.jobs import Claim, Progress
@@ -42,16 +44,14 @@ INTERNAL_PROBLEM: Final = (
 MISSING_CODE: Final = "audio_missing"
 MISSING_PROBLEM: Final = "The audio of this recording is missing on the server."
 
-_ending = threading.Event()
-
-
-def end_soon() -> None:
-    """This process is about to end: the present slice stops at its next window."""
-    _ending.set()
-
 
 def run_next_slice(worker: str) -> bool:
-    """Work on the job whose turn it is, under the name `worker`. False where none waits."""
+    """Work on the job whose turn it is, under the name `worker`.
+
+    False where none waits, or this process is about to end.
+    """
+    if ENDING.is_set():
+        return False
     claim = jobs.claim_next_job(worker=worker)
     if claim is None:
         return False
@@ -174,7 +174,7 @@ class _Hold:
         return self._cancelled.is_set()
 
     def must_stop(self) -> bool:
-        return self.is_lost or self.is_cancelled or _ending.is_set()
+        return self.is_lost or self.is_cancelled or ENDING.is_set()
 
     def start(self) -> None:
         self._thread.start()
@@ -187,6 +187,11 @@ class _Hold:
         try:
             while not self._done.wait(BEAT_S):
                 try:
+                    if ENDING.is_set():
+                        # No failure of the job, however the process ends. Its checkpoint stands.
+                        jobs.requeue_job(claim=self._claim)
+                        self._lost.set()
+                        return
                     if jobs.renew_lease(claim=self._claim):
                         self._cancelled.set()
                 except LeaseLostError:

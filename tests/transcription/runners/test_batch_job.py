@@ -164,11 +164,30 @@ def test_a_cancel_is_seen_before_the_next_batch(job: Job, monkeypatch: pytest.Mo
     assert job.recording.problem_code == "cancelled"
 
 
-def test_a_worker_that_ends_gives_its_job_back(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    ending = threading.Event()
-    monkeypatch.setattr(batch_job, "_ending", ending)
-    before_decoding(monkeypatch, 1, batch_job.end_soon)
-    batch_job.run_next_slice("jobs@one")
+def test_a_worker_that_ends_gives_its_job_back_while_the_model_works(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the process is killed before the model is done: no failure is counted."""
+    ending, is_given_back = threading.Event(), threading.Event()
+    give_back = jobs.requeue_job
+
+    def watched(**arguments: Any) -> None:
+        give_back(**arguments)
+        is_given_back.set()
+
+    def end() -> None:
+        ending.set()
+        assert is_given_back.wait(timeout=30)
+        job.refresh_from_db()
+        assert (job.state, job.failures) == (JobState.QUEUED, 0)
+
+    monkeypatch.setattr(batch_job, "ENDING", ending)
+    monkeypatch.setattr(batch_job, "BEAT_S", 0.01)
+    monkeypatch.setattr(jobs, "requeue_job", watched)
+    calls = before_decoding(monkeypatch, 1, end)
+    assert batch_job.run_next_slice("jobs@one") is True
+    assert batch_job.run_next_slice("jobs@one") is False
+    assert calls == [1]
     job.refresh_from_db()
     assert (job.state, job.failures) == (JobState.QUEUED, 0)
     ending.clear()
