@@ -171,7 +171,11 @@ class AudioEntry:
 
     @classmethod
     def from_fields(cls, fields: Mapping[bytes, bytes]) -> AudioEntry:
-        return cls(AudioEntryKind(fields[b"k"].decode()), int(fields[b"s"]), fields.get(b"d", b""))
+        """Raises KeyError, ValueError for what is no entry."""
+        payload = fields.get(b"d", b"")
+        if len(payload) % 2:
+            raise ValueError("odd number of bytes")
+        return cls(AudioEntryKind(fields[b"k"].decode()), int(fields[b"s"]), payload)
 
 
 # Engine commands, replies, status ----------------------------------------------------------------

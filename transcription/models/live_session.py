@@ -79,7 +79,7 @@ class LiveSession(models.Model):
 
 
 class LiveUtterance(models.Model):
-    """A final. `seq` is that of its latest change; `revision` counts changes of its text."""
+    """A final. `seq` is that of its latest change."""
 
     session = models.ForeignKey(LiveSession, on_delete=models.CASCADE, related_name="utterances")
     utterance = models.PositiveIntegerField()

@@ -8,9 +8,10 @@ streams, and the sessions' rows.
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -18,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import structlog
 from django.conf import settings
 from django.db import DatabaseError, DataError, IntegrityError, transaction
 from django.utils import timezone
@@ -49,7 +51,7 @@ from transcription.runners.recorder.track import AudioTrack, TrackMark
 from transcription.services import live_sessions, storage
 from webapp.config import site_settings
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 ACTIVE: Final = (LiveState.LIVE, LiveState.WAITING, LiveState.ENDING)
 TICK_S: Final = 1.0
@@ -72,6 +74,7 @@ class Recorder:
         self._audio = audio
         self.leadership = Leadership(broker)
         self._tracks: dict[str, AudioTrack] = {}
+        self._marks: deque[tuple[str, TrackMark]] = deque()
         self._ended_at_s: dict[str, float] = {}
         self._heard: set[str] = set()
         self._syncs: dict[str, Future[int]] = {}
@@ -90,7 +93,7 @@ class Recorder:
                 if not self.step():
                     time.sleep(RETRY_S)
             except (RedisError, DatabaseError, OSError) as error:
-                log.warning("recorder_step_failed", extra={"error": type(error).__name__})
+                log.warning("recorder_step_failed", error=type(error).__name__)
                 self._has_pending = True
                 time.sleep(RETRY_S)
         self.close()
@@ -127,6 +130,7 @@ class Recorder:
 
     def _stand_by(self) -> None:
         self._is_leading = False
+        self._marks.clear()  # the successor finds them again: their audio is not acknowledged
         for session_id in list(self._tracks):
             self._forget(session_id)
 
@@ -164,7 +168,7 @@ class Recorder:
             except (KeyError, TypeError, ValueError, DataError, IntegrityError) as error:
                 # It would fail for ever, and hold up everything behind it.
                 log.error(  # noqa: TRY400 - a traceback could quote what was said
-                    "engine_event_unusable", extra={"error": type(error).__name__}
+                    "engine_event_unusable", error=type(error).__name__
                 )
             with self._broker.pipeline(transaction=False) as pipeline:
                 pipeline.xack(EVENTS_KEY, EVENTS_GROUP, entry_id)
@@ -182,7 +186,10 @@ class Recorder:
         elif event.kind is EngineEventKind.ENDED:
             self._move_to_ending(event.session)
             live_sessions.record_heard(session_id=event.session)
-            self._heard.add(event.session)
+            if event.session in self._tracks:
+                self._heard.add(event.session)
+            else:
+                self._drop_if_over(event.session)
 
     def _wait_for_speaker(self, event: EngineEvent) -> None:
         """Ignored where the speaker has come back and a newer claim was made meanwhile; not told
@@ -191,8 +198,9 @@ class Recorder:
         epoch, is_paused = answer
         if epoch is not None and int(epoch) != event.epoch:
             return
-        is_moved = live_sessions.move_live_session(event.session, LiveState.WAITING)
-        if is_moved and is_paused != b"1":
+        if not live_sessions.move_live_session(event.session, LiveState.WAITING):
+            self._drop_if_over(event.session)
+        elif is_paused != b"1":
             self._announce(live_sessions.state_event(event.session, LiveState.WAITING))
 
     def _announce(self, event: ViewerEvent) -> None:
@@ -201,6 +209,8 @@ class Recorder:
     # Audio ------------------------------------------------------------------------------------
 
     def _read_audio(self) -> None:
+        # First what a database that was away left: nothing behind a mark is acknowledged before it.
+        self._store_marks()
         if not self._tracks:
             return
         wanted: Any = {audio_key(key): track.last_id for key, track in self._tracks.items()}
@@ -208,23 +218,33 @@ class Recorder:
         for key, entries in answer or []:
             track = self._tracks[key.decode().split(":")[1]]
             for entry_id, fields in entries:
-                mark = track.accept(entry_id, AudioEntry.from_fields(fields))
+                try:
+                    entry = AudioEntry.from_fields(fields)
+                except (KeyError, ValueError):
+                    log.error("audio_entry_unusable", session=track.session_id)  # noqa: TRY400
+                    track.last_id = entry_id
+                    continue
+                mark = track.accept(entry_id, entry)
                 if mark is not None:
-                    self._mark(track.session_id, mark)
+                    self._marks.append((track.session_id, mark))
+            self._store_marks()
             if track.is_ended and track.session_id not in self._ended_at_s:
                 self._ended_at_s[track.session_id] = time.monotonic()
                 self._move_to_ending(track.session_id)
 
-    def _mark(self, session_id: str, mark: TrackMark) -> None:
-        stored = live_sessions.record_mark(
-            session_id=session_id,
-            kind=mark.kind,
-            start_ms=mark.start_ms,
-            end_ms=mark.end_ms,
-            wall_at=datetime.fromtimestamp(mark.wall_ms / 1000, UTC),
-        )
-        if stored is not None:
-            self._announce(live_sessions.mark_event(stored))
+    def _store_marks(self) -> None:
+        while self._marks:
+            session_id, mark = self._marks[0]
+            stored = live_sessions.record_mark(
+                session_id=session_id,
+                kind=mark.kind,
+                start_ms=mark.start_ms,
+                end_ms=mark.end_ms,
+                wall_at=datetime.fromtimestamp(mark.wall_ms / 1000, UTC),
+            )
+            if stored is not None:
+                self._announce(live_sessions.mark_event(stored))
+            self._marks.popleft()
 
     def _move_to_ending(self, session_id: str) -> None:
         if live_sessions.move_live_session(session_id, LiveState.ENDING):
@@ -328,7 +348,7 @@ class Recorder:
         for track in self._tracks.values():
             resume: Any = self._broker.hget(session_key(track.session_id), "resume_sample")
             if refill_audio(self._audio, track, int(resume or 0)):
-                log.warning("audio_stream_refilled", extra={"session": track.session_id})
+                log.warning("audio_stream_refilled", session=track.session_id)
         self._audio_run = server["run_id"]
 
     def _note_clocks(self, sessions: list[LiveSession]) -> None:
@@ -350,6 +370,7 @@ class Recorder:
         oldest = timezone.now() - UNSTARTED_LIFE
         for session in LiveSession.objects.filter(state=LiveState.CREATED, created_at__lt=oldest):
             live_sessions.end_live_session(session=session)
+            self._drop(str(session.id))
 
     # The end of a session ---------------------------------------------------------------------
 
@@ -376,11 +397,18 @@ class Recorder:
 
     def _tidy_ended(self) -> None:
         """What a recorder left that was killed between the recording and the removal of its PCM."""
-        for folder in Path(settings.MEDIA_ROOT).glob("live/*"):
-            session = LiveSession.objects.filter(id=folder.name, state=LiveState.ENDED).first()
-            if session is not None:
-                self._drop(folder.name)
-                self._announce_closed(session)
+        folders = storage.folders_of_rows(Path(settings.MEDIA_ROOT) / "live")
+        for session in LiveSession.objects.filter(
+            id__in=[folder.name for folder in folders], state=LiveState.ENDED
+        ):
+            self._drop(str(session.id))
+            self._announce_closed(session)
+
+    def _drop_if_over(self, session_id: str) -> None:
+        """An engine had taken a session up once more that had ended, or was deleted."""
+        open_states = (LiveState.CREATED, *ACTIVE)
+        if not LiveSession.objects.filter(id=session_id, state__in=open_states).exists():
+            self._drop(session_id)
 
     def _drop(self, session_id: str) -> None:
         """Nothing more is to be done for a session: remove its PCM and its keys."""
@@ -393,9 +421,11 @@ class Recorder:
     def _forget(self, session_id: str) -> None:
         sync = self._syncs.pop(session_id, None)
         if sync is not None:
-            sync.result()
+            with contextlib.suppress(OSError):  # what it did not put on disk is not acknowledged
+                sync.result()
         track = self._tracks.pop(session_id, None)
         if track is not None:
             track.close()
         self._ended_at_s.pop(session_id, None)
         self._heard.discard(session_id)
+        self._finisher.forget(session_id)

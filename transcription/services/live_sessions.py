@@ -124,10 +124,11 @@ def _take_seq(session_id: uuid.UUID | str) -> int | None:
 def record_final(*, event: EngineEvent) -> LiveUtterance | None:
     """Store a final once. A second delivery returns what the first one stored.
 
-    None where the session was deleted in the meantime. Raises ValueError for an id of none.
+    None where the session was deleted in the meantime. Raises ValueError for an id of none, or an
+    event without the number of its utterance.
     """
     if event.utterance is None:
-        raise InvalidInputError("A final has the number of its utterance.")
+        raise ValueError("a final has the number of its utterance")
     session_id = uuid.UUID(event.session)
     with transaction.atomic():
         stored = LiveUtterance.objects.filter(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from django.db import OperationalError
 from django.utils import timezone
 from redis import Redis
 
@@ -120,7 +122,8 @@ class Viewer:
 
     def heard(self, kind: str) -> list[ViewerEvent]:
         events = []
-        while (message := self._pubsub.get_message(timeout=0)) is not None:
+        self._pubsub.ping()  # its answer comes behind everything that was published before
+        while (message := self._pubsub.get_message(timeout=30))["type"] != "pong":
             event = decode_viewer_event(message["data"])
             if event.type == kind:
                 events.append(event)
@@ -174,6 +177,7 @@ def test_unusable_event_does_not_hold_up_the_others(
     broker.xadd(EVENTS_KEY, {"x": "y"})
     tell(broker, EngineEvent(EngineEventKind.FINAL, "no-uuid", 1, utterance=0))
     tell(broker, EngineEvent(EngineEventKind.FINAL, str(uuid.uuid4()), 1, utterance=0))
+    tell(broker, EngineEvent(EngineEventKind.FINAL, str(session.id), 1))
     tell(broker, final(session, 0, "hello"))
     run_until(recorder, lambda: broker.xlen(EVENTS_KEY) == 0)
     assert LiveUtterance.objects.filter(session=session).count() == 1
@@ -206,6 +210,42 @@ def test_replayed_audio_does_no_harm_and_a_gap_is_zeros_and_marked(
     mark = LiveMark.objects.get(session=session)
     assert (mark.kind, mark.start_ms, mark.end_ms) == (LiveMarkKind.GAP, 550, 1050)
     assert [event.seq for event in viewer.heard("gap")] == [mark.seq]
+
+
+def test_unusable_audio_does_not_hold_up_what_follows(
+    recorder: Recorder, audio: Redis, session: LiveSession
+) -> None:
+    key, pcm = audio_key(str(session.id)), speech(16000)
+    for fields in ({"k": "smell", "s": 0}, {"k": "audio"}, {"k": "audio", "s": 0, "d": b"odd"}):
+        audio.xadd(key, dict(fields))  # type: ignore[arg-type]
+    put(audio, session, AudioEntryKind.AUDIO, 0, pcm)
+    run_until(recorder, lambda: session.pcm_path.exists() and session.pcm_path.stat().st_size > 0)
+    assert session.pcm_path.read_bytes() == pcm
+
+
+def test_mark_that_the_database_could_not_take_is_stored_before_its_audio_is_acknowledged(
+    recorder: Recorder,
+    broker: Redis,
+    audio: Redis,
+    session: LiveSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(audio, session, AudioEntryKind.AUDIO, 16000, speech(16000))
+    hash_key = session_key(str(session.id))
+
+    def away(**_: object) -> None:
+        raise OperationalError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live_sessions, "record_mark", away)
+        for _ in range(3):
+            with pytest.raises(OperationalError):
+                recorder.step()
+            recorder.tick()
+        assert not broker.hexists(hash_key, "acknowledged_sample")
+    run_until(recorder, lambda: broker.hget(hash_key, "acknowledged_sample") == b"32000")
+    mark = LiveMark.objects.get(session=session)
+    assert (mark.kind, mark.start_ms, mark.end_ms) == (LiveMarkKind.GAP, 0, 1000)
 
 
 def test_pause_is_marked_with_its_time_of_day(
@@ -343,6 +383,48 @@ def test_waiting_event_of_an_older_claim_is_ignored(
     tell(broker, EngineEvent(EngineEventKind.WAITING, str(session.id), epoch=2))
     run_until(recorder, lambda: broker.xlen(EVENTS_KEY) == 0)
     assert state_of(session) == LiveState.LIVE
+
+
+@pytest.mark.parametrize("kind", [EngineEventKind.WAITING, EngineEventKind.ENDED])
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_nothing_is_left_of_a_session_that_an_engine_took_up_after_its_end(
+    recorder: Recorder,
+    broker: Redis,
+    session: LiveSession,
+    kind: EngineEventKind,
+    *,
+    is_deleted: bool,
+) -> None:
+    sessions = LiveSession.objects.filter(id=session.id)
+    if is_deleted:
+        sessions.delete()
+    else:
+        sessions.update(state=LiveState.ENDED)
+    broker.hset(session_key(str(session.id)), mapping={"epoch": 1, "owner": ""})
+    tell(broker, EngineEvent(kind, str(session.id), epoch=1))
+    run_until(recorder, lambda: broker.xlen(EVENTS_KEY) == 0)
+    assert not broker.keys("live:*-*")
+    assert not recorder._heard
+
+
+def test_nothing_is_left_of_a_session_that_never_started(
+    recorder: Recorder, broker: Redis, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unstarted = make_session(alice)
+    broker.hset(session_key(str(unstarted.id)), mapping={"epoch": 1, "owner": ""})
+    tell(broker, EngineEvent(EngineEventKind.WAITING, str(unstarted.id), epoch=1))
+    run_until(recorder, lambda: broker.xlen(EVENTS_KEY) == 0)
+    assert broker.exists(session_key(str(unstarted.id)))  # its page may come yet
+    monkeypatch.setattr(record_live, "UNSTARTED_LIFE", timedelta(0))
+    run_until(recorder, lambda: state_of(unstarted) == LiveState.ENDED)
+    assert not broker.exists(session_key(str(unstarted.id)))
+
+
+def test_folder_of_no_session_stops_no_recorder(
+    recorder: Recorder, media_dir: Path, session: LiveSession
+) -> None:
+    (media_dir / "live" / "lost+found").mkdir(parents=True)
+    assert recorder.step()
 
 
 def test_lost_audio_stream_is_refilled_from_disk(

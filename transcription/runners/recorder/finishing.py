@@ -6,12 +6,13 @@ database nor the broker: the loop stores what comes out.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
+
+import structlog
 
 from asr_engine.audio import samples_to_ms
 from asr_engine.batch.player import make_player_file
@@ -20,7 +21,7 @@ from transcription.runners.recorder.flac import write_verified_flac
 from transcription.services import storage
 from transcription.services.live_sessions import StoredAudio
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 RETRY_S: Final = 30.0
 """After a failure, such as a full disk. The PCM stays until a later try succeeds."""
@@ -75,10 +76,11 @@ class Finisher:
                 yield session_id, future.result()
             else:
                 self._failed_at_s[session_id] = time.monotonic()
-                log.error(
-                    "live_file_failed",
-                    extra={"session": session_id, "error": type(error).__name__},
-                )
+                log.error("live_file_failed", session=session_id, error=type(error).__name__)
+
+    def forget(self, session_id: str) -> None:
+        """Nothing more is to be made for a session; what runs for it ends unheard of."""
+        self._failed_at_s.pop(session_id, None)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

@@ -33,8 +33,10 @@ def _refill(audio: Redis, track: AudioTrack, resume_sample: int) -> bool:
         pipeline.watch(key)  # type: ignore[no-untyped-call]
         present: Any = pipeline.xrange(key)
         first_sample = track.written_sample
-        for _, fields in present[:1]:
-            first_sample = min(first_sample, AudioEntry.from_fields(fields).first_sample)
+        for _, fields in present:
+            with contextlib.suppress(KeyError, ValueError):
+                first_sample = min(first_sample, AudioEntry.from_fields(fields).first_sample)
+                break
         if first_sample <= resume_sample:
             return False
         pipeline.multi()
