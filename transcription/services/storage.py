@@ -6,6 +6,7 @@ killed between leaves at most a folder without a row, which `sweep_orphans` find
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -20,7 +21,7 @@ from uuid import UUID
 from django.conf import settings
 
 from transcription.errors import NoSpaceError, NotFoundError, UploadBusyError
-from transcription.models import Recording, Upload, UploadState
+from transcription.models import LiveSession, Recording, Upload, UploadState
 
 RESERVE_BYTES: Final = 256 * 1024**2
 """Room that uploads leave for the database and for live audio."""
@@ -138,8 +139,10 @@ def sweep_orphans() -> int:
             "id", flat=True
         )
     )
-    # Read after the uploads: an upload accepted in between is seen as a recording.
-    recordings = set(Recording.objects.values_list("id", flat=True))
+    # Read after the uploads: an upload accepted in between is seen as a recording. A live session
+    # makes its recording's folder before the row; both have its id.
+    sessions = set(LiveSession.objects.values_list("id", flat=True))
+    recordings = set(Recording.objects.values_list("id", flat=True)) | sessions
     moved = 0
     for folder in _old_folders(root / "uploads", ORPHAN_AGE_S):
         if UUID(folder.name) not in in_use:
@@ -147,23 +150,29 @@ def sweep_orphans() -> int:
     for folder in _old_folders(root / "recordings", ORPHAN_AGE_S):
         if UUID(folder.name) not in in_use | recordings:
             moved += _trash(folder)
+    for folder in _old_folders(root / "live", ORPHAN_AGE_S):
+        if UUID(folder.name) not in sessions:
+            moved += _trash(folder)
     for folder in _old_folders(root / "trash", TRASH_AGE_S):
         remove_folder(folder)
     return moved
 
 
-def _old_folders(root: Path, age_s: float) -> list[Path]:
-    """Folders in `root` that are named by an id and have not changed for `age_s`."""
-    found = []
+def folders_of_rows(root: Path) -> Iterator[Path]:
+    """Folders in `root` that are named by an id."""
     for folder in root.iterdir() if root.is_dir() else ():
-        try:
+        with contextlib.suppress(ValueError):
             UUID(folder.name)
-            is_old = folder.stat().st_mtime < time.time() - age_s
-        except (ValueError, FileNotFoundError):
-            continue
-        if is_old and folder.is_dir():
-            found.append(folder)
-    return found
+            if folder.is_dir():
+                yield folder
+
+
+def _old_folders(root: Path, age_s: float) -> Iterator[Path]:
+    """Those of the `folders_of_rows` that have not changed for `age_s`."""
+    for folder in folders_of_rows(root):
+        with contextlib.suppress(FileNotFoundError):
+            if folder.stat().st_mtime < time.time() - age_s:
+                yield folder
 
 
 def _trash(folder: Path) -> bool:

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.fakes.live import make_session
 from tests.fakes.recordings import make_recording, make_upload
 from transcription.services import storage, uploads
 from webapp.accounts.models import User
@@ -28,9 +29,10 @@ def orphan(root: Path, by_s: float) -> Path:
 
 
 def test_old_orphans_go_to_the_trash_and_young_ones_stay(media_dir: Path, db: None) -> None:
-    old = [orphan(media_dir / name, 2 * storage.ORPHAN_AGE_S) for name in ("uploads", "recordings")]
+    places = ("uploads", "recordings", "live")
+    old = [orphan(media_dir / name, 2 * storage.ORPHAN_AGE_S) for name in places]
     young = orphan(media_dir / "uploads", 10)
-    assert storage.sweep_orphans() == 2
+    assert storage.sweep_orphans() == 3
     assert young.exists()
     assert not any(folder.exists() for folder in old)
     assert {folder.name for folder in old} == {f.name for f in (media_dir / "trash").iterdir()}
@@ -51,12 +53,18 @@ def test_what_has_a_row_stays_however_old(alice: User, media_dir: Path) -> None:
     # A check killed between the rename and its transaction.
     moved = media_dir / "recordings" / str(checked.id)
     checked.folder.rename(moved)
+    session = make_session(alice)
+    session.folder.mkdir(parents=True)
+    # Its recording's folder comes before the row.
+    unfinished = media_dir / "recordings" / str(session.id)
+    unfinished.mkdir()
     stranger = media_dir / "recordings" / "README"
     stranger.mkdir()
-    for folder in (recording.folder, upload.folder, moved, stranger):
+    folders = (recording.folder, upload.folder, moved, session.folder, unfinished, stranger)
+    for folder in folders:
         age(folder, 100 * storage.ORPHAN_AGE_S)
     assert storage.sweep_orphans() == 0
-    assert all(f.exists() for f in (recording.folder, upload.folder, moved, stranger))
+    assert all(folder.exists() for folder in folders)
 
 
 def test_only_the_folder_of_a_row_is_ever_removed(media_dir: Path, tmp_path: Path) -> None:
