@@ -6,13 +6,14 @@ anew under the same names, and `services.uploads.checking` lets one check run at
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from uuid import UUID
 
-from asr_engine.batch.player import make_player_file
+import structlog
 from django.conf import settings
+from django.db import DatabaseError
 
+from asr_engine.batch.player import make_player_file
 from asr_engine.batch.probe import probe_safely
 from asr_engine.errors import AudioError
 from transcription.errors import NoSpaceError, NotFoundError, UploadBusyError
@@ -20,7 +21,7 @@ from transcription.models import Recording, Upload
 from transcription.services import storage, uploads
 from transcription.services.uploads import CHECK_FAILED_CODE, CHECK_FAILED_PROBLEM, CheckedAudio
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 def check_upload(upload_id: UUID | str) -> Recording | None:
@@ -40,14 +41,16 @@ def _check(upload: Upload) -> Recording | None:
     except AudioError as error:
         uploads.refuse_upload(upload=upload, code=error.code, problem=error.sentence)
     except NoSpaceError:
-        logger.warning("upload_check_postponed", extra={"upload": str(upload.id)})
+        log.warning("upload_check_postponed", upload=str(upload.id))
         uploads.postpone_check(upload=upload)
     except NotFoundError:
-        logger.info("upload_cancelled_while_checked", extra={"upload": str(upload.id)})
+        log.info("upload_cancelled_while_checked", upload=str(upload.id))
+    except DatabaseError as error:  # nothing is known of the audio: the sweep asks again
+        log.warning("upload_check_interrupted", upload=str(upload.id), error=type(error).__name__)
     except Exception as error:  # noqa: BLE001 - a task's border; the decoder may raise anything
         # Its text could quote the recording, so only its kind is logged.
-        logger.error(  # noqa: TRY400 - no traceback for the same reason
-            "upload_check_failed", extra={"upload": str(upload.id), "error": type(error).__name__}
+        log.error(  # noqa: TRY400 - no traceback for the same reason
+            "upload_check_failed", upload=str(upload.id), error=type(error).__name__
         )
         uploads.refuse_upload(upload=upload, code=CHECK_FAILED_CODE, problem=CHECK_FAILED_PROBLEM)
     return None

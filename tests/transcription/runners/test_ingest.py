@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from django.db import OperationalError
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import encode_blocks
@@ -161,6 +162,22 @@ def test_an_unexpected_fault_refuses_without_telling_its_text(
     assert "upload_check_failed" in caplog.text
     assert "words of the recording" not in caplog.text
     assert "secret plan" not in caplog.text
+
+
+def test_a_database_that_was_away_refuses_nothing(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = make_upload(alice, content=SPEECH)
+
+    def away(**_: object) -> NoReturn:
+        raise OperationalError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(uploads, "accept_upload", away)
+        assert ingest.check_upload(upload.id) is None
+    upload.refresh_from_db()
+    assert upload.state == UploadState.CHECKING
+    assert ingest.check_upload(upload.id) is not None
 
 
 def test_hum_is_accepted_as_audio(alice: User) -> None:
