@@ -6,10 +6,10 @@ The one place that maps ProductError and EngineError to a status. `code` is stab
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+import structlog
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.http.request import UnreadablePostError
@@ -23,7 +23,7 @@ from transcription.errors import (
     ProductError,
 )
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -98,7 +98,7 @@ def endpoint(*methods: str) -> Callable[[View], View]:
             except UnreadablePostError:  # the client has gone; nobody reads this answer
                 return problem_of(InvalidInputError())
             except Exception:
-                logger.exception("request_failed")
+                log.exception("request_failed")
                 return problem_of(ProductError())
 
         return csrf_exempt(guarded)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final
 
+import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from asr_engine.asyncio_tasks import end_tasks
 from asr_engine.protocol import captions_channel
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 REPLACEABLE: Final = frozenset({"partial", "ack", "lag", "head"})
 """Kinds of which only the newest matters."""
@@ -147,7 +147,7 @@ class Fanout:
                 wanted = set(self._feeds)
                 new, old = wanted - channels, channels - wanted
                 channels = wanted
-                for channel in old:
+                for channel in self._confirmed.keys() - wanted:
                     del self._confirmed[channel]
                 if old:
                     await pubsub.unsubscribe(*old)

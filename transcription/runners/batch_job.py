@@ -8,7 +8,6 @@ gives its job back at once, from the thread of the lease: the model may not be d
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import threading
 import time
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
 from django.db import DatabaseError, close_old_connections, connection
 
 from asr_engine import registry
@@ -30,7 +30,7 @@ from transcription.runners.pacing import LivePace
 from transcription.services import jobs
 from transcription.services.jobs import Claim, Progress
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 SLICE_S: Final = 60.0
 """After this much work, at the end of a group, others get their turn."""
@@ -59,7 +59,7 @@ def run_next_slice(worker: str) -> bool:
         with _holding(claim) as hold:
             _run(claim, hold)
     except LeaseLostError:  # deleted, or taken over: whatever was done since is nobody's
-        logger.info("lease_lost", extra={"job": str(claim.job.id), "fence": claim.fence})
+        log.info("lease_lost", job=str(claim.job.id), fence=claim.fence)
     return True
 
 
@@ -107,8 +107,8 @@ def _run(claim: Claim, hold: _Hold) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - a task's border; a model may raise anything
         # Its text could quote the recording, so only its kind is logged.
-        logger.error(  # noqa: TRY400 - no traceback for the same reason
-            "job_failed", extra={"job": str(claim.job.id), "error": type(error).__name__}
+        log.error(  # noqa: TRY400 - no traceback for the same reason
+            "job_failed", job=str(claim.job.id), error=type(error).__name__
         )
         _fail(claim, INTERNAL_CODE, INTERNAL_PROBLEM, is_retryable=True)
     else:
@@ -198,7 +198,7 @@ class _Hold:
                     self._lost.set()
                     return
                 except DatabaseError:  # the next beat tries again; the lease lasts for many
-                    logger.warning("lease_not_renewed", extra={"job": str(self._claim.job.id)})
+                    log.warning("lease_not_renewed", job=str(self._claim.job.id))
                     close_old_connections()
         finally:
             connection.close()  # this thread's own

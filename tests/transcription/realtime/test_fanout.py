@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from asr_engine.protocol import ViewerEvent
+import pytest
+
+from asr_engine.protocol import ViewerEvent, captions_channel
 from tests.fakes.live import publish, servers
 from transcription.realtime import fanout
 from transcription.realtime.fanout import CaptionEvent, Fanout, Feed
@@ -65,6 +67,22 @@ async def test_subscription_survives_the_loss_of_its_connection(monkeypatch: Any
         await hub.subscribe("b", late)  # confirmed on the new connection, as "a" was before it
         await publish(ViewerEvent("state", "a", state="live"))
         assert (await feed.take())[0].type == "state"
+        await hub.close()
+
+
+async def test_nothing_is_kept_of_a_socket_that_left_while_the_broker_was_away(
+    monkeypatch: Any,
+) -> None:
+    monkeypatch.setattr(fanout, "SUBSCRIBE_TIMEOUT_S", 0.0)
+    async with servers() as (broker, _):
+        hub = Fanout(broker)
+        with pytest.raises(TimeoutError):
+            await hub.subscribe("a", Feed())
+        for feed in list(hub._feeds[captions_channel("a")]):
+            await hub.unsubscribe("a", feed)
+        monkeypatch.setattr(fanout, "SUBSCRIBE_TIMEOUT_S", 60.0)
+        await hub.subscribe("b", Feed())
+        assert set(hub._confirmed) == {captions_channel("b")}
         await hub.close()
 
 
