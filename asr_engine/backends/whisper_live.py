@@ -28,6 +28,7 @@ from asr_engine.errors import (
     UnsupportedModeError,
 )
 from asr_engine.ports import Capabilities, Chunk, Hypothesis
+from asr_engine.results import LanguageGuess
 from asr_engine.store import ModelState, ModelStore
 
 ENGLISH: Final = "en"
@@ -45,7 +46,8 @@ KEPT_BUFFER_S: Final = 5
 CERTAIN_LANGUAGE: Final = 0.8
 DETECTION_MS: Final = 1500
 MAX_DETECTION_MS: Final = 5000
-"""A detection is kept from DETECTION_MS of speech on if it is certain, else from the other."""
+"""An utterance keeps its detected language from DETECTION_MS of speech on if it is certain; from
+the other on it keeps that of the utterance before, or the best guess."""
 FINISH_CONTEXT_MS: Final = 200
 """Of the silence after the last word; without any, Whisper tends to drop it."""
 
@@ -57,6 +59,9 @@ class _Utterance:
     start_sample: int
     samples: FloatSamples
     decoded_sample: int
+    language: str | None
+    """Chosen or settled; None while it is being detected."""
+    guess: str | None = None
     left: int = 0
     """Leading agreed units whose audio has left the buffer."""
     agreement: Agreement = field(default_factory=Agreement)
@@ -107,9 +112,10 @@ def _is_sentence_end(unit: Unit) -> bool:
 @dataclass(slots=True)
 class _Stream:
     mode_ms: int
-    language: str | None
-    """The chosen or settled language; None while it is being detected."""
-    guess: str | None = None
+    chosen: str | None
+    """None: each utterance is in the language that is heard in it, since speakers switch."""
+    heard: str | None = None
+    """Language of the newest utterance in which one was certain."""
     utterance: _Utterance | None = None
 
 
@@ -177,7 +183,9 @@ class LiveWhisper:
         for chunk in chunks:
             stream = self._stream(chunk.stream)
             if stream.utterance is None:
-                stream.utterance = _Utterance(chunk.start_sample, chunk.samples, chunk.start_sample)
+                stream.utterance = _Utterance(
+                    chunk.start_sample, chunk.samples, chunk.start_sample, stream.chosen
+                )
             else:
                 stream.utterance.append(chunk)
             if len(chunk.samples) % self._capabilities.chunk_samples[stream.mode_ms] == 0:
@@ -218,10 +226,11 @@ class LiveWhisper:
 
     def _hypothesis(self, name: str) -> Hypothesis:
         stream = self._stream(name)
-        language = stream.language or stream.guess
-        if stream.utterance is None:
-            return Hypothesis(name, (), 0, language)
-        agreement = stream.utterance.agreement
+        utterance = stream.utterance
+        if utterance is None:
+            return Hypothesis(name, (), 0, stream.chosen or stream.heard)
+        agreement = utterance.agreement
+        language = utterance.language or utterance.guess
         return Hypothesis(name, agreement.words, len(agreement.agreed), language)
 
     def _decode_open(self, stream: _Stream) -> None:
@@ -231,12 +240,12 @@ class LiveWhisper:
             return
         encoded, continuation = self._decode(stream, utterance)
         utterance.decoded_sample = utterance.end_sample
-        if stream.language is None:
+        if utterance.language is None:
             utterance.agreement.open = continuation
             return
         utterance.agreement.update(
             continuation,
-            is_spaced=stream.language not in UNSPACED_LANGUAGES,
+            is_spaced=utterance.language not in UNSPACED_LANGUAGES,
             horizon_ms=samples_to_ms(encoded.end_sample) - HORIZON_MS,
         )
         utterance.shorten()
@@ -251,29 +260,30 @@ class LiveWhisper:
         utterance.agreement.settle()
 
     def _decode(self, stream: _Stream, utterance: _Utterance) -> tuple[Encoded, list[Unit]]:
-        decoder = self._decoder(stream.language)
+        decoder = self._decoder(utterance.language)
         encoded = decoder.encode(utterance.samples, utterance.start_sample)
-        if stream.language is None:
-            self._detect(stream, decoder, encoded)
-            if stream.language == ENGLISH and self._makers[ENGLISH]:
+        if utterance.language is None:
+            self._detect(stream, utterance, decoder.detect_language(encoded))
+            if utterance.language == ENGLISH and self._makers[ENGLISH]:
                 return self._decode(stream, utterance)
         continuation = decoder.continuation(
             encoded,
-            language=stream.language or stream.guess or ENGLISH,
+            language=utterance.language or utterance.guess or ENGLISH,
             left=[token for unit in utterance.left_units for token in unit.tokens],
             agreed=utterance.held_units,
         )
         return encoded, continuation
 
-    def _detect(self, stream: _Stream, decoder: WhisperDecoder, encoded: Encoded) -> None:
-        """Guess the language; keep the guess once it is certain or enough was heard."""
-        guess = decoder.detect_language(encoded)
-        heard_ms = samples_to_ms(encoded.end_sample - encoded.start_sample)
-        stream.guess = guess.language
-        if heard_ms >= MAX_DETECTION_MS or (
-            heard_ms >= DETECTION_MS and guess.probability >= CERTAIN_LANGUAGE
-        ):
-            stream.language = guess.language
+    def _detect(self, stream: _Stream, utterance: _Utterance, guess: LanguageGuess) -> None:
+        """Guess the utterance's language; settle it once it is certain or enough was heard.
+
+        An uncertain guess does not change the language of the utterance before.
+        """
+        heard_ms = samples_to_ms(len(utterance.samples))
+        is_certain = guess.probability >= CERTAIN_LANGUAGE
+        utterance.guess = guess.language if is_certain else stream.heard or guess.language
+        if heard_ms >= (DETECTION_MS if is_certain else MAX_DETECTION_MS):
+            utterance.language = stream.heard = utterance.guess
 
 
 def create(settings: EngineSettings) -> LiveWhisper:

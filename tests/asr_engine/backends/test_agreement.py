@@ -109,6 +109,16 @@ def test_characters_are_agreed_where_words_have_no_spaces() -> None:
     assert agreed(agreement) == "今天天"
 
 
+@pytest.mark.parametrize("is_spaced", [True, False])
+def test_a_decoding_that_heard_nothing_agrees_with_none(*, is_spaced: bool) -> None:
+    agreement = Agreement()
+    for text in ("", "今天", "", "今天天气"):
+        agreement.update(characters(text), is_spaced=is_spaced, horizon_ms=100_000)
+    assert agreed(agreement) == ""
+    agreement.settle()
+    assert agreed(agreement) == "今天天气"
+
+
 def test_characters_agree_however_the_tokens_group_them() -> None:
     agreement = Agreement()
     agreement.update(characters("北京大学"), is_spaced=False, horizon_ms=100_000)

@@ -81,6 +81,16 @@ def test_the_language_is_found_on_the_first_speech(model: LiveWhisper, speech: S
 
 
 @pytest.mark.models
+def test_each_utterance_is_in_the_language_heard_in_it(model: LiveWhisper) -> None:
+    """Speakers switch: without a chosen language the first utterance does not bind the others."""
+    model.open("s", language=None, mode_ms=MODE_MS)
+    heard = [hear(model, padded(speech))[-1] for speech in (ACCOUNT, PHONES, ACCOUNT)]
+    assert [hypothesis.language for hypothesis in heard] == ["en", "zh", "en"]
+    assert count_errors(PHONES.text, text(heard[1]), "zh").errors <= 4
+    assert_heard_once(text(heard[2]), times=1)
+
+
+@pytest.mark.models
 def test_unknown_language_is_refused(model: LiveWhisper) -> None:
     with pytest.raises(UnsupportedLanguageError):
         model.open("s", language="tlh", mode_ms=MODE_MS)
