@@ -11,7 +11,7 @@ BURST_S: Final = 120.0
 RATE: Final = 8.0
 """Seconds of audio a second, for as long as it takes to catch up."""
 PACKET_COST_S: Final = 0.02
-"""A packet counts at least this much, so that tiny ones are bounded too."""
+"""A packet or a mark counts at least this much, so that tiny ones are bounded too."""
 
 
 class Allowance:
@@ -22,7 +22,7 @@ class Allowance:
         self._at_s = now_s
 
     def spend(self, samples: int, now_s: float) -> bool:
-        """Whether a packet of `samples` may come now."""
+        """Whether a packet of `samples` (0 for a mark) may come now."""
         self._left_s = min(BURST_S, self._left_s + (now_s - self._at_s) * RATE)
         self._at_s = now_s
         cost_s = max(samples / SAMPLE_RATE, PACKET_COST_S)

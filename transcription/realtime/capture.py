@@ -87,6 +87,7 @@ class CapturingSocket(LiveSocket):
                 self._hello = message
                 await self._begin(message)
             case wire.Mark() if self._lane is not None and not self._is_stopping:
+                self._spend(0)
                 await self._mark(self._lane, message)
             case wire.Refetch() if self._lane is not None:
                 await self.send_history(message.after_seq)
@@ -105,13 +106,17 @@ class CapturingSocket(LiveSocket):
         self._last_sequence = packet.sequence
         if entry.end_sample > self._latest_sample():
             raise InvalidInputError("This packet lies in the future of the session's clock.")
-        if not self._allowance.spend(len(packet.payload) // 2, time.monotonic()):
-            raise TooFastError
+        self._spend(len(packet.payload) // 2)
         cut = self._end_sample - entry.first_sample
         if cut > 0:  # held already, in part or whole
             entry = AudioEntry(AudioEntryKind.AUDIO, self._end_sample, packet.payload[2 * cut :])
         if entry.payload:
             await self._put(self._lane, entry)
+
+    def _spend(self, samples: int) -> None:
+        """Raises TooFastError."""
+        if not self._allowance.spend(samples, time.monotonic()):
+            raise TooFastError
 
     async def _mark(self, lane: Lane, mark: wire.Mark) -> None:
         sample = min(max(mark.sample, self._end_sample), self._latest_sample())

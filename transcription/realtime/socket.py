@@ -1,48 +1,28 @@
-"""What every live socket does: rights, refusals, captions out, history, and its end.
-
-A consumer touches the database only on connect, for history, for a check of rights, and on close.
-"""
+"""What every live socket does: captions out, history, and reading messages and packets."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
-from collections.abc import Awaitable, Coroutine, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
-from redis.exceptions import RedisError
 
-from asr_engine.asyncio_tasks import end_tasks
-from asr_engine.errors import EngineError
 from asr_engine.protocol import ViewerEvent
 from transcription import broadcast, selectors
-from transcription.errors import (
-    InvalidInputError,
-    NotAuthenticatedError,
-    ProductError,
-    TryLaterError,
-)
+from transcription.errors import InvalidInputError, NotAuthenticatedError, TryLaterError
 from transcription.models import LiveMark, LiveSession, LiveUtterance
 from transcription.realtime import wire
+from transcription.realtime.border import ProductSocket
 from transcription.realtime.cookies import user_of_cookie
 from transcription.realtime.fanout import CaptionEvent, Feed
 from transcription.realtime.links import Links, shared_links
 from transcription.services import live_sessions
 from webapp.accounts.models import User
 
-log = logging.getLogger(__name__)
-
 TICK_S: Final = 3.0
 """Between two looks at leases and backlog."""
-RIGHTS_CHECK_S: Final = 30.0
-"""Between two checks of rights: the net below the message that may be lost."""
-RIGHTS_SETTLE_S: Final = 1.0
-"""After a change of rights was announced: the log-out that announces it has yet to be stored."""
 
 
 def history_after(session: LiveSession, after_seq: int) -> Iterator[ViewerEvent]:
@@ -65,25 +45,18 @@ def members_of(event: ViewerEvent) -> dict[str, Any]:
     return {key: value for key, value in asdict(event).items() if value not in (None, {})}
 
 
-class LiveSocket(AsyncWebsocketConsumer):
+class LiveSocket(ProductSocket):
     """Base of the captions, capture and stream sockets.
 
-    Subclasses say who is there (`on_connect`), what a message or packet does (`on_message`,
-    `on_packet`), and what they pass on of the session's events (`on_event`).
+    Subclasses say what a message or packet does (`on_message`, `on_packet`), and what they pass on
+    of the session's events (`on_event`).
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.session_id = ""
-        self.is_closing = False
         self.feed = Feed()
-        self._resources = AsyncExitStack()
-        self._tasks: set[asyncio.Task[None]] = set()
 
     # What subclasses are ----------------------------------------------------------------------
-
-    async def on_connect(self) -> None:
-        """The socket is accepted. May raise ProductError, EngineError."""
 
     async def on_message(self, message: wire.ClientMessage) -> None:
         """May raise ProductError, EngineError."""
@@ -100,9 +73,6 @@ class LiveSocket(AsyncWebsocketConsumer):
     async def on_tick(self) -> None:
         """Every TICK_S. May raise ProductError, EngineError, RedisError."""
 
-    async def on_close(self) -> None:
-        """The socket is gone. May raise RedisError."""
-
     def fetch_session(self) -> LiveSession:
         """Read the session if this socket may still have it. Synchronous: database.
 
@@ -110,88 +80,34 @@ class LiveSocket(AsyncWebsocketConsumer):
         """
         raise NotImplementedError
 
-    # The border to Channels -------------------------------------------------------------------
+    # In ---------------------------------------------------------------------------------------
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        except (RedisError, OSError):  # the channel layer's own: the broker is away
-            log.warning("socket_lost_broker")
-            await send({"type": "websocket.close", "code": int(wire.CloseCode.TRY_LATER)})
-        finally:
-            await self._release()
-
-    async def dispatch(self, message: dict[str, Any]) -> None:
-        """As Channels does, but without its hop into a thread for every packet: what touches the
-        database here goes through `database_sync_to_async`, which tidies connections itself."""
-        await getattr(self, message["type"].replace(".", "_"))(message)
-
-    async def connect(self) -> None:
-        await self.accept()
+    async def on_connect(self) -> None:
+        await super().on_connect()
         self.links: Links = await self._resources.enter_async_context(shared_links())
-        await self._guard(self.on_connect())
-        if not self.is_closing:
-            self.start(self._tick())
+        self.start(self._tick())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if self.is_closing:
             return
         if text_data is not None:
-            await self._guard(self._receive_text(text_data))
+            await self.guard(self._receive_text(text_data))
         elif bytes_data is not None:
-            await self._guard(self.on_packet(bytes_data))
+            await self.guard(self.on_packet(bytes_data))
 
     async def _receive_text(self, text: str) -> None:
         await self.on_message(wire.parse_message(text))
 
-    async def rights_changed(self, message: broadcast.RightsChanged) -> None:
-        """Channel layer: the person logged out, was disabled, or lost a right."""
-        self.start(self._check_rights_soon())
-
-    async def _guard(self, work: Awaitable[None]) -> None:
-        """Every expected error closes the socket with its code and its sentence."""
-        try:
-            await work
-        except (ProductError, EngineError) as error:
-            await self.refuse(error)
-        except (RedisError, OSError):
-            await self.refuse(TryLaterError())
-
-    async def _release(self) -> None:
-        self.is_closing = True
-        await end_tasks(self._tasks)
-        with contextlib.suppress(RedisError, OSError):
-            await self.on_close()
-        await self._resources.aclose()
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` until the socket ends; an expected error in it closes the socket."""
-        task = asyncio.get_running_loop().create_task(self._guard(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def _tick(self) -> None:
+        while not self.is_closing:
+            await asyncio.sleep(TICK_S)
+            await self.on_tick()
 
     # Out --------------------------------------------------------------------------------------
 
-    async def say(self, event: dict[str, Any]) -> None:
-        await self.send(text_data=wire.dump(event))
-
-    async def refuse(self, error: ProductError | EngineError) -> None:
-        """Say why, and close. Only the first refusal counts."""
-        if self.is_closing:
-            return
-        refusal = wire.refusal_of(error)
-        await self.say(wire.error_event(self.session_id, refusal))
-        await self.finish(refusal.close_code)
-
-    async def finish(self, code: wire.CloseCode) -> None:
-        self.is_closing = True
-        await self.close(code=int(code))
-
     async def follow(self) -> None:
         """Subscribe to the session's events; they wait in the feed until `pass_on` runs."""
-        self._resources.push_async_callback(
-            self.links.fanout.unsubscribe, self.session_id, self.feed
-        )
+        self.at_end(self.links.fanout.unsubscribe, self.session_id, self.feed)
         await self.links.fanout.subscribe(self.session_id, self.feed)
 
     async def pass_on(self) -> None:
@@ -221,30 +137,16 @@ class LiveSocket(AsyncWebsocketConsumer):
 
     async def follow_rights(self, user: User) -> None:
         """Hear of changes to the rights of `user`."""
-        group = broadcast.user_group(user.pk)
-        await self.channel_layer.group_add(group, self.channel_name)
-        self._resources.push_async_callback(
-            self.channel_layer.group_discard, group, self.channel_name
-        )
+        await self.hear_group(broadcast.user_group(user.pk))
+
+    def check_rights(self) -> None:
+        if self.session_id:  # a tool's socket has none before its hello
+            self.fetch_session()
 
     async def current_session(self) -> LiveSession:
         """As the database has it now. Raises NotFoundError, NotAuthenticatedError."""
         session: LiveSession = await database_sync_to_async(self.fetch_session)()
         return session
-
-    async def _check_rights_soon(self) -> None:
-        await asyncio.sleep(RIGHTS_SETTLE_S)
-        await self.current_session()
-
-    async def _tick(self) -> None:
-        next_check_s = RIGHTS_CHECK_S
-        while not self.is_closing:
-            await asyncio.sleep(TICK_S)
-            await self.on_tick()
-            next_check_s -= TICK_S
-            if next_check_s <= 0:
-                next_check_s = RIGHTS_CHECK_S
-                await self.current_session()
 
 
 class CookieSocket(LiveSocket):

@@ -22,6 +22,7 @@ class StreamSocket(CapturingSocket):
     def __init__(self) -> None:
         super().__init__()
         self._token = ""
+        self._is_session_ours = False
 
     async def identify(self, hello: wire.Hello) -> LiveSession:
         self._token = hello.token
@@ -37,6 +38,7 @@ class StreamSocket(CapturingSocket):
                 return selectors.access_own_live_session_by_id(owner, UUID(hello.session))
             except ValueError:
                 raise NotFoundError from None
+        self._is_session_ours = True
         return live_sessions.create_live_session(
             owner=owner,
             title=hello.title,
@@ -46,9 +48,9 @@ class StreamSocket(CapturingSocket):
         )
 
     async def on_close(self) -> None:
-        """A session that no engine took leaves nothing behind."""
+        """A session that was made for this socket and taken by no engine leaves nothing behind."""
         await super().on_close()
-        if self.session_id:
+        if self._is_session_ours and self.session_id:
             await database_sync_to_async(live_sessions.delete_unstarted_session)(
                 session_id=self.session_id
             )

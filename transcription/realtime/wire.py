@@ -173,12 +173,9 @@ def dump(event: dict[str, Any]) -> str:
 
 
 def error_event(session: str, refusal: Refusal) -> dict[str, Any]:
-    return {
-        "type": "error",
-        "session": session,
-        "code": refusal.code,
-        "reason": refusal.reason,
-    }
+    """`session` is left out where there is none (yet)."""
+    event = {"type": "error", "code": refusal.code, "reason": refusal.reason}
+    return {**event, "session": session} if session else event
 
 
 def capture_ready_event(

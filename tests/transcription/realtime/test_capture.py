@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import OperationalError
 from django.utils import timezone
 
 from asr_engine import protocol
@@ -22,7 +24,7 @@ from tests.fakes.live import (
     servers,
 )
 from transcription.models import LiveSession, LiveState, Visibility
-from transcription.realtime import capture
+from transcription.realtime import allowance, capture, links
 from transcription.realtime.publisher import AudioPublisher, Lane
 from transcription.services import live_sessions
 from webapp.accounts.models import User
@@ -188,6 +190,53 @@ async def test_too_much_at_once_is_refused(session: LiveSession, alice: User) ->
         code, error = await page.closing()
         assert (code, error and error["code"]) == (4429, "too_fast")
         await page.leave()
+
+
+async def test_too_many_marks_are_refused(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is an entry in the audio stream, and a row."""
+    monkeypatch.setattr(allowance, "BURST_S", 3.5 * allowance.PACKET_COST_S)
+    monkeypatch.setattr(allowance, "RATE", 0.0)
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        for sample in range(4):
+            await page.say(type="pause", sample=sample)
+        assert (await page.closing())[0] == 4429
+        await page.leave()
+
+
+async def test_nothing_is_kept_of_a_socket_whose_end_the_database_missed(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(**_: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(live_sessions, "note_packet", away)
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.leave()
+    assert asyncio.get_running_loop() not in links._links
+
+
+async def test_fault_in_a_socket_closes_it_without_telling_its_text(
+    session: LiveSession,
+    alice: User,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("words that were said")
+
+    monkeypatch.setattr(live_sessions, "start_live_session", fail)
+    async with engine_by_hand():
+        page = await connected(session, alice)
+        await page.say(**hello())
+        code, error = await page.closing()
+        assert (code, error and error["code"]) == (4503, "error")
+        await page.leave()
+    assert "socket_failed" in caplog.text
+    assert "words that were said" not in caplog.text
 
 
 async def test_stranger_and_colleague_get_404(session: LiveSession) -> None:

@@ -10,11 +10,14 @@ from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
+from channels_redis.pubsub import RedisPubSubLoopLayer
 from django.test import Client
+from redis.exceptions import RedisError
 
 from tests.fakes.live import Page
 from tests.fakes.recordings import make_recording
 from transcription.models import Recording
+from transcription.realtime import border
 from transcription.realtime import recordings as socket
 from transcription.services import recordings
 from webapp.accounts.models import User
@@ -25,7 +28,7 @@ ClientOf = Callable[[User | None], Client]
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "RIGHTS_SETTLE_S", 0.0)
+    monkeypatch.setattr(border, "RIGHTS_SETTLE_S", 0.0)
     monkeypatch.setattr(socket, "QUIET_S", 0.05)
 
 
@@ -124,6 +127,34 @@ async def test_unsharing_closes_it_for_others_only(
     await sync_to_async(recordings.rename_recording)(recording=recording, title="Mine")
     await owners.hear("changed")
     await owners.leave()
+
+
+async def test_a_change_of_rights_that_nobody_announced_closes_it(
+    alice: User,
+    bob: User,
+    client_of: ClientOf,
+    recording: Recording,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(border, "RIGHTS_CHECK_S", 0.01)
+    shared = Recording.objects.filter(id=recording.id)
+    await shared.aupdate(is_organisation_wide=True)
+    page = await open_page(await sync_to_async(client_of)(bob), recording.id)
+    await page.hear("changed")
+    await shared.aupdate(is_organisation_wide=False)
+    assert (await page.closing())[0] == 4404
+
+
+async def test_without_the_broker_it_is_closed_to_come_back(
+    alice: User, client_of: ClientOf, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> None:
+        raise RedisError
+
+    monkeypatch.setattr(RedisPubSubLoopLayer, "group_add", away)
+    page = await open_page(await sync_to_async(client_of)(alice), recording.id)
+    assert (await page.closing())[0] == 4503
+    await page.leave()
 
 
 async def test_deleting_the_recording_closes_it(

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from tests.fakes.live import Page, engine_by_hand, hello, make_person
+from tests.fakes.live import Page, engine_by_hand, hello, make_person, make_session
 from transcription.models import LiveSession, LiveState, Visibility
 from webapp.accounts.models import ApiToken, User
 
@@ -104,6 +104,17 @@ async def test_refused_stream_leaves_no_session(token: str) -> None:
     assert (await page.closing())[0] == 4503
     await page.leave()
     assert not await LiveSession.objects.aexists()
+
+
+async def test_refused_stream_leaves_a_session_that_was_not_made_for_it(
+    token: str, alice: User
+) -> None:
+    session = await sync_to_async(make_session)(alice)
+    page = await connected()
+    await page.say(**hello(token=token, session=str(session.id)))
+    assert (await page.closing())[0] == 4503
+    await page.leave()
+    assert await LiveSession.objects.aexists()
 
 
 async def test_socket_closes_when_the_owner_is_disabled(token: str, alice: User) -> None:
