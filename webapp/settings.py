@@ -142,6 +142,14 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "webapp.accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "webapp.accounts.forms.LoginForm",
+    "change_password": "webapp.accounts.forms.ChangePasswordForm",
+    "reset_password": "webapp.accounts.forms.ResetPasswordForm",
+    "reset_password_from_key": "webapp.accounts.forms.ResetPasswordKeyForm",
+    "add_email": "webapp.accounts.forms.AddEmailForm",
+    "reauthenticate": "webapp.accounts.forms.ReauthenticateForm",
+}
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None

@@ -83,6 +83,34 @@ def test_account_pages_of_the_anonymous_are_quiet_cards(
 @pytest.mark.parametrize(
     "path",
     [
+        "/accounts/login/",
+        "/accounts/password/reset/",
+        "/accounts/password/change/",
+        "/accounts/reauthenticate/",
+    ],
+)
+def test_account_forms_speak_our_words(alice: User, client_of: ClientOf, path: str) -> None:
+    is_entrance = path in {"/accounts/login/", "/accounts/password/reset/"}
+    page = client_of(None if is_entrance else alice).get(path).content.decode()
+    form = page[page.index("<h1") : page.index("</main>")]
+    assert "placeholder" not in form
+    assert form.count("autofocus") == 1
+    assert re.findall(r"<label[^>]*>([^<]*)</label>", form)
+    assert not re.search(r"<label[^>]*>\w+ (Password|Address)|>Email<", form)
+
+
+def test_administration_is_called_by_our_name(alice: User, client_of: ClientOf) -> None:
+    alice.role = "administrator"
+    alice.is_staff = alice.is_superuser = True
+    alice.save()
+    page = client_of(alice).get("/admin/").content.decode()
+    assert "Administration of Transcription" in page
+    assert "Django" not in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
         "/accounts/logout/",
         "/accounts/password/change/",
         "/accounts/email/",
@@ -105,6 +133,7 @@ def test_log_in_says_what_is_wrong_and_returns_where_the_person_was(
     address = "/accounts/login/?next=/profile/"
     wrong = client.post(address, {"login": alice.email, "password": "wrong"})
     assert "strip-danger" in wrong.content.decode()
+    assert wrong.context["form"].fields["password"].widget.attrs["autofocus"]
     right = client.post(address, {"login": alice.email, "password": "correct horse battery staple"})
     assert right["Location"] == "/profile/"
 

@@ -59,7 +59,7 @@ def test_guessing_many_accounts_from_one_address_is_throttled(client: Client) ->
     for number in range(10):
         log_in(client, "wrong", f"person{number}@example.org")
     response = client.post("/accounts/login/", {"login": "a@example.org", "password": "wrong"})
-    assert "Too many failed login attempts" in response.content.decode()
+    assert "Too many attempts failed" in response.content.decode()
 
 
 def test_disabled_person_cannot_log_in(client: Client, alice: User) -> None:
