@@ -42,6 +42,12 @@ export class CaptionStore {
     }
   }
 
+  /** The session has ended: words that never became final are not part of it. */
+  end() {
+    this.partial = null;
+    return { kind: "partial" };
+  }
+
   /** History up to `seq` has been read: what is missing below it was superseded, not lost. */
   settle(seq) {
     this.knownSeq = Math.max(this.knownSeq, seq);

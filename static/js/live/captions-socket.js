@@ -128,6 +128,7 @@ export class CaptionsSocket extends EventTarget {
 
   #setState(state, recording) {
     this.isEnded = state === "ended" && Boolean(recording);
+    if (state === "ended") this.#tell("change", this.store.end());
     this.#tell("state", { state, recording: recording ?? null });
   }
 

@@ -29,6 +29,7 @@ const notice = root.querySelector(".captions-notice");
 const empty = root.querySelector(".captions-empty");
 const ended = root.querySelector(".captions-ended");
 const title = root.querySelector(".live-title");
+const microphone = root.querySelector("[data-microphone]");
 
 function show(element, words) {
   if (element.textContent !== words) element.textContent = words;
@@ -58,7 +59,9 @@ function draw() {
   show(notice, noticeWords());
   empty.hidden = !panel.isEmpty;
   show(empty.querySelector("p"), emptyWords());
-  ended.hidden = state !== "ended" && state !== "ending";
+  const isOver = state === "ended" || state === "ending";
+  ended.hidden = !isOver;
+  if (microphone !== null) microphone.hidden = isOver;
   const link = ended.querySelector("a");
   link.hidden = !recording;
   if (recording) link.href = recording;

@@ -114,6 +114,15 @@ test("an endpoint without words clears the partial", () => {
   assert.equal(store.partial, null);
 });
 
+test("the end of a session takes words away that never became final", () => {
+  const store = new CaptionStore();
+  store.apply(final(0, 1, "One."));
+  store.apply(partial(1, "a"));
+  assert.deepEqual(store.end(), { kind: "partial" });
+  assert.equal(store.partial, null);
+  assert.equal(store.asText(), "One.");
+});
+
 test("thousands of finals in any order are kept in order", () => {
   const store = new CaptionStore();
   const order = Array.from({ length: 3000 }, (_, i) => (i * 7) % 3000);
