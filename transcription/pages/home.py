@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,8 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Page, Paginator
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Substr
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Substr
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -27,6 +28,7 @@ from transcription.models import (
     Upload,
     UploadState,
 )
+from transcription.pages.paragraphs import joined
 from transcription.pages.progress import Progress, progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.pages.sample import add_sample
@@ -34,6 +36,7 @@ from transcription.pages.sample import add_sample
 RECORDINGS_A_PAGE = 25
 LONGEST_QUERY = 200
 LINE_CHARACTERS = 300
+LINE_SEGMENTS = 6
 SHOWN_LIVE_SESSIONS = 50
 SHOWN_UPLOADS = 50
 
@@ -54,7 +57,8 @@ def home(request: PersonRequest) -> HttpResponse:
     """The whole page, or for htmx only its list."""
     query = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_QUERY]
     page = _page_of_recordings(request, query)
-    rows = [_row(recording) for recording in page]
+    beginnings = _beginnings(page)
+    rows = [_row(recording, beginnings) for recording in page]
     context = {
         "query": query,
         "page": page,
@@ -82,33 +86,49 @@ def try_sample(request: PersonRequest) -> HttpResponse:
 
 
 def _page_of_recordings(request: PersonRequest, query: str) -> Page[Any]:
-    """Recordings with their `line` of text and their `open_jobs`."""
+    """Recordings with their `open_jobs` and, of a search, the `found` segment's text."""
     recordings = selectors.recordings_visible_to(request.user)
-    segments = TranscriptSegment.objects.filter(revision=OuterRef("current_revision"))
-    first_line = Subquery(segments.order_by("index").values("text")[:1])
-    line: Subquery | Coalesce = first_line
+    found: Value | Substr = Value("")
     if query:
-        matching = segments.filter(text__icontains=query)
-        line = Coalesce(Subquery(matching.order_by("index").values("text")[:1]), first_line)
+        matching = TranscriptSegment.objects.filter(
+            revision=OuterRef("current_revision"), text__icontains=query
+        )
+        first = Subquery(matching.order_by("index").values("text")[:1])
+        found = Substr(first, 1, LINE_CHARACTERS)
         recordings = recordings.filter(
             Q(title__icontains=query) | Q(owner__name__icontains=query) | Exists(matching)
         )
-    recordings = recordings.annotate(line=Substr(line, 1, LINE_CHARACTERS)).prefetch_related(
+    recordings = recordings.annotate(found=found).prefetch_related(
         Prefetch("jobs", queryset=_open_jobs(), to_attr="open_jobs")
     )
     return Paginator(recordings, RECORDINGS_A_PAGE).get_page(request.GET.get("page"))
+
+
+def _beginnings(page: Page[Any]) -> dict[int, str]:
+    """How the shown revisions of a page begin, by revision: one segment may be two words long."""
+    revisions = [recording.current_revision_id for recording in page]
+    texts: defaultdict[int, list[str]] = defaultdict(list)
+    for revision, text in (
+        TranscriptSegment.objects.filter(revision__in=revisions, index__lt=LINE_SEGMENTS)
+        .order_by("revision", "index")
+        .values_list("revision", Substr("text", 1, LINE_CHARACTERS))
+    ):
+        texts[revision].append(text)
+    return {revision: joined(parts)[:LINE_CHARACTERS] for revision, parts in texts.items()}
 
 
 def _open_jobs() -> QuerySet[Job]:
     return Job.objects.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).defer("checkpoint")
 
 
-def _row(recording: Any) -> Row:
+def _row(recording: Any, beginnings: dict[int, str]) -> Row:
     jobs: list[Job] = recording.open_jobs
     return Row(
         recording=recording,
         progress=progress_of(recording, jobs[0] if jobs else None),
-        line=recording.line or "",
+        line=recording.found
+        or beginnings.get(recording.current_revision_id, "")
+        or recording.notice,
         language=language_name(recording.language),
     )
 

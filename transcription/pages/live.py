@@ -32,6 +32,11 @@ from transcription.pages.requests import PersonRequest
 from transcription.services import live_sessions
 
 OVER = frozenset({LiveState.ENDING, LiveState.ENDED})
+MODE_NAMES = {
+    2: ("Fastest", "Most accurate"),
+    3: ("Fastest", "Balanced", "Most accurate"),
+    4: ("Fastest", "Fast", "Accurate", "Most accurate"),
+}
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -71,13 +76,11 @@ def current_offer() -> Offer:
 
 
 def mode_choices(modes_ms: Sequence[int]) -> list[tuple[str, str]]:
-    """Speed against accuracy in words: ascending modes, fastest first."""
-    names = ["Balanced"] * len(modes_ms)
-    names[0], names[-1] = "Fastest", "Most accurate"
-    return [
-        (str(mode), f"{name}: looks {mode / 1000:g} s ahead")
-        for mode, name in zip(modes_ms, names, strict=True)
-    ]
+    """Speed against accuracy in words: ascending modes, fastest first, no name twice."""
+    delays = [f"words {mode / 1000:g} s later" for mode in modes_ms]
+    names = MODE_NAMES.get(len(modes_ms))
+    said = [": ".join(pair) for pair in zip(names, delays, strict=True)] if names else delays
+    return [(str(mode), words) for mode, words in zip(modes_ms, said, strict=True)]
 
 
 class LiveSessionForm(forms.Form):

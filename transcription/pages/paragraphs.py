@@ -64,6 +64,14 @@ def paragraphs_of(segments: Iterable[TranscriptSegment]) -> Iterator[Paragraph]:
         yield Paragraph(lines[0].start_ms, speaker, tuple(lines))
 
 
+def joined(texts: Iterable[str]) -> str:
+    """Texts of segments as running text, with spaces where their script writes them."""
+    said = ""
+    for text in map(str.strip, texts):
+        said += f" {text}" if _is_spaced(said) else text
+    return said
+
+
 def _line(segment: TranscriptSegment, *, has_space_before: bool) -> Line:
     text = segment.text.strip()
     pieces: list[Piece] = []
@@ -76,7 +84,7 @@ def _line(segment: TranscriptSegment, *, has_space_before: bool) -> Line:
         end = at + len(word.text)
         offset, length = _utf16_units(text[:at]), _utf16_units(word.text)
         places.append(f"{max(0, word.start_ms - segment.start_ms)}:{offset}:{length}")
-        if word.confidence is not None and word.confidence < UNSURE_BELOW:
+        if _is_unsure(word):
             if text[done:at]:
                 pieces.append(Piece(text[done:at], is_unsure=False))
             pieces.append(Piece(word.text, is_unsure=True))
@@ -93,6 +101,12 @@ def _line(segment: TranscriptSegment, *, has_space_before: bool) -> Line:
         words=" ".join(places),
         has_space_before=has_space_before,
     )
+
+
+def _is_unsure(word: Word) -> bool:
+    """A comma by itself is nothing that a reader could check."""
+    is_low = word.confidence is not None and word.confidence < UNSURE_BELOW
+    return is_low and any(character.isalnum() for character in word.text)
 
 
 def _merged(pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 from uuid import UUID
 
@@ -121,7 +122,7 @@ def recording_cancel(request: PersonRequest, recording_id: UUID) -> HttpResponse
     job = _open_job(own)
     if job is not None:
         jobs.cancel_job(job=job)
-        messages.success(request, "The transcription stops. What is written so far stays.")
+        messages.success(request, "The transcription stops. The text that is here stays.")
     return redirect("recording", own.id)
 
 
@@ -186,21 +187,30 @@ def _whole_number(request: PersonRequest, name: str) -> int | None:
 def _details(shown: Recording, revision: TranscriptRevision | None) -> list[tuple[str, str]]:
     """Facts worth knowing, as pairs of words; what is not known is left out."""
     language = language_name(shown.language or shown.requested_language)
-    if language and not shown.requested_language and shown.language_confidence is not None:
+    was_chosen = shown.requested_language or (revision and revision.job and revision.job.language)
+    if language and not was_chosen and shown.language_confidence is not None:
         language += f" (detected, {round(shown.language_confidence * 100)} % sure)"
     facts = [
         ("Language", language),
         ("Model", revision.model_name if revision else ""),
-        ("Format", " · ".join(part for part in (shown.container, shown.codec) if part)),
+        ("Format", _format(shown)),
         ("File name", shown.display_name),
         ("Versions", _versions(shown)),
     ]
     return [(name, value) for name, value in facts if value]
 
 
+def _format(shown: Recording) -> str:
+    """Container and codec in capitals; one word where both are called the same."""
+    return " · ".join(
+        dict.fromkeys(part.upper() for part in (shown.container, shown.codec) if part)
+    )
+
+
 def _versions(shown: Recording) -> str:
-    """The kinds of the revisions, newest first; empty while there is only one to speak of."""
-    kinds = list(shown.revisions.order_by("-number").values_list("kind", flat=True)[:20])
-    if len(kinds) < 2:
+    """The kinds of the revisions, newest first, with how many each; empty while there is one."""
+    kinds = Counter(shown.revisions.order_by("-number").values_list("kind", flat=True)[:20])
+    if kinds.total() < 2:
         return ""
-    return ", ".join(RevisionKind(kind).label for kind in kinds)
+    names = ((RevisionKind(kind).label, count) for kind, count in kinds.items())
+    return ", ".join(name if count == 1 else f"{name} ({count})" for name, count in names)

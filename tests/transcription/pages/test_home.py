@@ -43,6 +43,19 @@ def test_lists_own_and_shared_recordings_with_a_line_of_text(
     assert "Ready" in page
 
 
+def test_line_of_text_is_more_than_a_first_short_segment(alice: User, client_of: ClientOf) -> None:
+    make_recording(alice, "Reading", "Lobsters.", "They walk in a row.", "Nobody counts them.")
+    make_recording(alice, "朗读", "龙虾。", "它们排成一行。")
+    page = text_of(client_of(alice))
+    assert "Lobsters. They walk in a row. Nobody counts them." in page
+    assert "龙虾。它们排成一行。" in page
+
+
+def test_recording_without_speech_says_so_in_the_list(alice: User, client_of: ClientOf) -> None:
+    make_recording(alice, "Hum", notice="No speech was found in this recording.")
+    assert "No speech was found" in text_of(client_of(alice))
+
+
 def test_stranger_sees_nothing_of_a_private_recording(
     alice: User, charlie: User, client_of: ClientOf
 ) -> None:

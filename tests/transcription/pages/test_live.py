@@ -139,6 +139,13 @@ def test_engines_that_take_any_language_widen_the_offer() -> None:
     assert offer.languages is None
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_no_two_modes_have_the_same_words(count: int) -> None:
+    words = [said for _, said in mode_choices([80 * step for step in range(1, count + 1)])]
+    names = [said.split(":")[0] for said in words]
+    assert len(set(names)) == count
+
+
 def test_modes_are_named_from_fast_to_accurate() -> None:
     assert [name.split(":")[0] for _, name in mode_choices((80, 560, 1120))] == [
         "Fastest",

@@ -71,6 +71,12 @@ def test_words_tell_where_they_stand_in_utf16_units() -> None:
     assert line.words == "100:0:2 200:3:4 300:8:4"
 
 
+def test_punctuation_by_itself_is_not_marked_unsure() -> None:
+    words = (Word("好", 0, 1, 0.9), Word("。", 1, 2, 0.1), Word("吗", 2, 3, 0.1))
+    (line,) = lines_of(segment("好。吗", 0, words))
+    assert [piece.text for piece in line.pieces if piece.is_unsure] == ["吗"]
+
+
 def test_unsure_words_are_pieces_of_their_own_and_the_text_is_whole() -> None:
     words = (
         Word("Good", 0, 1, 0.9),

@@ -145,7 +145,35 @@ def test_details_name_the_versions_once_there_are_several(
     assert "Versions" not in client.get(address(recording)).content.decode()
     write_transcript(recording, "Anew.", number=2)
     page = client.get(address(recording)).content.decode()
-    assert "<dt>Versions</dt><dd>Draft, Draft</dd>" in page
+    assert "<dt>Versions</dt><dd>Draft (2)</dd>" in page
+
+
+@pytest.mark.parametrize(
+    ("container", "codec", "said"),
+    [("mp3", "mp3", "MP3"), ("mov", "aac", "MOV · AAC"), ("", "", "")],
+)
+def test_details_name_a_format_once(
+    alice: User,
+    recording: Recording,
+    client_of: ClientOf,
+    container: str,
+    codec: str,
+    said: str,
+) -> None:
+    Recording.objects.update(container=container, codec=codec)
+    page = client_of(alice).get(address(recording)).content.decode()
+    assert (f"<dt>Format</dt><dd>{said}</dd>" in page) == bool(said)
+
+
+def test_language_that_somebody_chose_is_not_called_detected(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    Recording.objects.update(language="en", language_confidence=1.0)
+    client = client_of(alice)
+    assert "English (detected, 100 % sure)" in client.get(address(recording)).content.decode()
+    job = Job.objects.create(recording=recording, language="en", state=JobState.DONE)
+    recording.revisions.update(job=job)
+    assert "<dd>English</dd>" in client.get(address(recording)).content.decode()
 
 
 # Fragments ----------------------------------------------------------------------------------------
