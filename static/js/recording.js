@@ -10,6 +10,7 @@ const canvas = document.getElementById("wave-canvas");
 const transcript = document.getElementById("transcript");
 const durationMs = Number(page.dataset.durationMs);
 const STEP_MS = 5000;
+const LEAP_MS = 30_000;
 
 // Player -------------------------------------------------------------------------------------------
 
@@ -106,6 +107,19 @@ wave.addEventListener("pointerdown", (event) => {
 });
 wave.addEventListener("pointermove", (event) => { if (wave.hasPointerCapture(event.pointerId)) seekTo(event); });
 new ResizeObserver(draw).observe(wave);
+wave.addEventListener("keydown", (event) => {
+  const places = {
+    Home: 0,
+    End: durationMs,
+    PageUp: positionMs() + LEAP_MS,
+    PageDown: positionMs() - LEAP_MS,
+    ArrowUp: positionMs() + STEP_MS,
+    ArrowDown: positionMs() - STEP_MS,
+  };
+  if (isTyping(event) || !(event.key in places)) return;
+  event.preventDefault();
+  seek(places[event.key]);
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 

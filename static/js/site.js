@@ -41,6 +41,7 @@ document.addEventListener("click", (event) => {
   closeMenus(target.closest("details.menu"));
   const theme = target.closest("[data-theme-choice]");
   if (theme) chooseTheme(theme.dataset.themeChoice);
+  if (target.closest("a.menu-item")) closeMenus(); // A download leaves the page as it is.
   const opener = target.closest("[data-opens]");
   if (opener) {
     closeMenus();

@@ -16,6 +16,7 @@ const list = document.getElementById("upload-list");
 const template = document.getElementById("upload-template");
 const picker = document.getElementById("files");
 const language = document.getElementById("language");
+const clear = document.getElementById("clear-uploads");
 const items = new Set();
 
 function formatSize(bytes) {
@@ -87,8 +88,10 @@ class Item {
     const label = state === "refused" || state === "accepted" ? "Remove from this list" : "Cancel upload";
     cancel.querySelector(".only-heard").textContent = label;
     cancel.title = label;
-    section.hidden = items.size === 0;
+    showSection();
   }
+
+  get isDone() { return ["accepted", "refused"].includes(this.state); }
 
   get share() {
     return `${Math.floor((this.offset / this.length) * 100)} % of ${formatSize(this.length)}`;
@@ -204,7 +207,7 @@ class Item {
     forgetHandle(this.id);
     items.delete(this);
     this.element.remove();
-    section.hidden = items.size === 0;
+    showSection();
     startNext();
   }
 
@@ -218,10 +221,10 @@ class Item {
         this.show("refused", "The server no longer has this upload.");
         return;
       }
-      const upload = answer?.ok ? await answer.json() : null;
+      const upload = answer?.ok && !answer.redirected ? await answer.json() : null;
       if (upload?.state === "accepted") {
         this.part('[data-act="open"]').href = upload.recording;
-        this.show("accepted", "Uploaded. It is transcribed now.");
+        this.show("accepted", "Uploaded. It stands in the list below.");
         htmx.trigger("#recordings", "refresh");
         return;
       }
@@ -233,6 +236,17 @@ class Item {
     }
   }
 }
+
+/** The section stands while it has something to say; many that are done go with one click. */
+function showSection() {
+  section.hidden = items.size === 0;
+  clear.hidden = [...items].filter((item) => item.isDone).length < 2;
+}
+
+clear.addEventListener("click", () => {
+  for (const item of items) if (item.isDone) item.cancel();
+  picker.focus(); // The button is gone now.
+});
 
 let wanted = null;
 
