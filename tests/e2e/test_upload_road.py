@@ -3,57 +3,18 @@ while the processes under it are killed."""
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from asr_engine.backends.scripted import encode_blocks, script, word_text
 from tests.e2e.conftest import Server, make_server, wait_until
 from tests.fakes.audio import wav_bytes
+from tests.fakes.tool import PIECE_BYTES, Tool
 
 WORDS = 3000
-PIECE_BYTES = 4 * 1024**2
-
-
-@dataclass
-class Answer:
-    status: int
-    headers: Any
-    body: bytes
-
-
-@dataclass
-class Tool:
-    """A program with a token, as `curl` would be."""
-
-    server: Server
-    token: str
-
-    def ask(self, method: str, address: str, body: bytes | None = None, **headers: str) -> Answer:
-        if not address.startswith("http"):
-            address = self.server.base_url + address
-        request = urllib.request.Request(  # noqa: S310  # http, ours
-            address,
-            data=body,
-            method=method,
-            headers={
-                "Authorization": f"Bearer {self.token}",
-                **{name.replace("_", "-"): value for name, value in headers.items()},
-            },
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
-                return Answer(response.status, response.headers, response.read())
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                return Answer(refusal.code, refusal.headers, refusal.read())
 
 
 @pytest.fixture
@@ -67,40 +28,17 @@ def road_server() -> Iterator[Server]:
 
 def test_an_upload_survives_a_break_and_the_death_of_each_process(road_server: Server) -> None:
     server = road_server
-    token = server.manage("createtoken", server.email).strip()
-    tool = Tool(server, token)
+    tool = Tool(server.base_url, server.manage("createtoken", server.email).strip())
     talk = wav_bytes(encode_blocks(script(WORDS, utterance_words=50)))
-    name = base64.b64encode(b"Besprechung.wav").decode()
-    made = tool.ask(
-        "POST",
-        "/api/v1/uploads/",
-        b"",
-        Tus_Resumable="1.0.0",
-        Upload_Length=str(len(talk)),
-        Upload_Metadata=f"filename {name}",
-    )
-    assert made.status == 201
-    address = made.headers["Location"]
-    offset = 0
-    while offset < len(talk):
-        piece = talk[offset : offset + PIECE_BYTES]
-        sent = tool.ask(
-            "PATCH",
-            address,
-            piece,
-            Tus_Resumable="1.0.0",
-            Upload_Offset=str(offset),
-            Content_Type="application/offset+octet-stream",
-        )
-        assert sent.status == 204
-        offset = int(sent.headers["Upload-Offset"])
+    assert len(talk) > 2 * PIECE_BYTES
+
+    def break_once(offset: int) -> None:
         if offset == PIECE_BYTES:
             server.kill("web")
             wait_until(server.is_up, timeout_s=60, what="the web process is back")
-            asked = tool.ask("HEAD", address, Tus_Resumable="1.0.0")
-            assert asked.headers["Upload-Offset"] == str(offset)
+
+    recording = tool.upload(talk, "Besprechung.wav", after_piece=break_once)
     server.kill("chores")
-    recording = f"/recordings/{address.rsplit('/', 1)[1]}"
     wait_until(
         lambda: tool.ask("HEAD", f"{recording}/media").status == 200,
         timeout_s=120,

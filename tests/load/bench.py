@@ -5,6 +5,7 @@
 Batch: our draft beside bare faster-whisper, same model, audio and threads, turn about. Live: a
 supervised server of its own that hears 1, 2 and 4 microphones at once. Absolute times belong to the
 machine and to what else it did: both are named on the page, and the ratios are what to compare.
+Beside an upload: two microphones without and with a half-hour recording being transcribed.
 """
 
 from __future__ import annotations
@@ -29,11 +30,15 @@ from asr_engine.audio import SAMPLE_RATE
 from asr_engine.batch.decode import decode_audio
 from asr_engine.config import engine_settings
 from tests.e2e.conftest import ROOT, Server, make_server, wait_until
+from tests.fakes.tool import Tool
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = ROOT / "static" / "audio" / "sample.ogg"
 REPEATS = 3
 """The sample is half a minute: so often it is heard in one stream."""
+BESIDE_STREAMS = 2
+BESIDE_REPEATS = 6
+UPLOAD_S = 1800
 
 
 def machine() -> str:
@@ -102,7 +107,81 @@ def measure_live(audio: Path, streams: list[int]) -> list[dict[str, Any]]:
     return reports
 
 
-def page(batch: dict[str, Any], live: list[dict[str, Any]], loads: str, audio: Path) -> str:
+def measure_beside_upload(audio: Path, folder: Path) -> dict[str, Any]:
+    """The same live streams without an upload and while a half-hour one is transcribed."""
+    live = repeat(audio, folder / "live.wav", BESIDE_REPEATS)
+    seconds = soundfile.info(str(live)).duration / BESIDE_REPEATS
+    talk = repeat(audio, folder / "talk.wav", round(UPLOAD_S / seconds))
+    server = make_server(ASR_LIVE_BACKEND="whisper", ASR_BATCH_BACKEND="whisper")
+
+    def caption() -> dict[str, Any]:
+        output = server.manage(
+            "caption",
+            str(live),
+            "--clients",
+            str(BESIDE_STREAMS),
+            "--language",
+            "en",
+            "--report=json",
+        )
+        report: dict[str, Any] = json.loads(output)
+        return report
+
+    try:
+        server.start()
+        wait_until(lambda: is_ready(server), timeout_s=60, what="every part is ready")
+        tool = Tool(server.base_url, server.manage("createtoken", server.email).strip())
+        caption()  # the models are loaded, the caches warm
+        alone = caption()
+        recording = tool.upload(talk.read_bytes(), talk.name)
+
+        def heard_ms() -> int:
+            """How far the draft has come."""
+            answer = tool.ask("GET", f"{recording}/export.json")
+            segments = json.loads(answer.body)["segments"] if answer.status == 200 else []
+            return int(segments[-1]["end_ms"]) if segments else 0
+
+        wait_until(lambda: heard_ms() > 0, timeout_s=180, what="the draft grows")
+        before_ms = heard_ms()
+        beside = caption()
+        after_ms = heard_ms()
+    finally:
+        server.stop()
+        shutil.rmtree(server.data_dir, ignore_errors=True)
+    return {"alone": alone, "beside": beside, "before_ms": before_ms, "after_ms": after_ms}
+
+
+def beside_lines(report: dict[str, Any]) -> list[str]:
+    first, last = report["before_ms"] / 60_000, report["after_ms"] / 60_000
+    lines = [
+        "",
+        "## Live streams beside an upload",
+        "",
+        f"{BESIDE_STREAMS} live streams, alone and while a recording of {UPLOAD_S // 60} minutes",
+        "is transcribed. The job waits while live streams lag: meanwhile it came from minute",
+        f"{first:.1f} to minute {last:.1f}.",
+        "",
+        "| | lag p50 s | lag p95 s | final p50 / p95 s | lost |",
+        "|---|---|---|---|---|",
+    ]
+    for name, key in (("no upload", "alone"), ("beside the upload", "beside")):
+        one = report[key]
+        lag, final = one["lag_s"], one["time_to_final_s"]
+        lines.append(
+            f"| {name} | {lag['p50']} | {lag['p95']} | {final['p50']} / {final['p95']} | "
+            f"{one['lost_events']} |"
+        )
+    ratio = report["beside"]["lag_s"]["p95"] / report["alone"]["lag_s"]["p95"]
+    return [*lines, "", f"Lag p95 beside the upload / without: {ratio:.2f}."]
+
+
+def page(
+    batch: dict[str, Any],
+    live: list[dict[str, Any]],
+    beside: dict[str, Any],
+    loads: str,
+    audio: Path,
+) -> str:
     """The Markdown of docs/benchmarks.md."""
     what = f"{batch['model']}, {batch['compute_type']} on {batch['device']}, "
     what += f"{batch['threads']} threads"
@@ -153,7 +232,7 @@ def page(batch: dict[str, Any], live: list[dict[str, Any]], loads: str, audio: P
             f"{final['p95']} | {report['lag_s']['p95']} | {report['cores_a_stream']:.2f} | "
             f"{report['lost_events']} |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *beside_lines(beside)]) + "\n"
 
 
 def main() -> None:
@@ -167,7 +246,9 @@ def main() -> None:
         audio = repeat(options.audio, Path(folder) / "audio.wav", REPEATS)
         batch = measure_batch(audio, options.rounds)
         live = measure_live(audio, options.streams)
-    PAGE.write_text(page(batch, live, f"{before} before, {load()} after", options.audio))
+        beside = measure_beside_upload(options.audio, Path(folder))
+    loads = f"{before} before, {load()} after"
+    PAGE.write_text(page(batch, live, beside, loads, options.audio))
     sys.stdout.write(PAGE.read_text())
 
 
