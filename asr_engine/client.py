@@ -40,6 +40,8 @@ from asr_engine.protocol import (
 
 MAX_COMMANDS = 1000
 """Commands kept for an engine; older ones are stale long before."""
+COMMANDS_TTL_S = 3600
+"""Nothing is left of an engine whose name never comes back."""
 
 _REFUSALS: dict[str, type[EngineError]] = {
     error.code: error for error in (NoFreeSlotError, OverloadedError, UnsupportedLanguageError)
@@ -141,7 +143,10 @@ async def _ask(
 
 async def _send(broker: Redis, engine: str, command: Command) -> None:
     key = commands_key(engine)
-    await broker.xadd(key, {COMMAND_FIELD: encode(command)}, maxlen=MAX_COMMANDS)
+    async with broker.pipeline(transaction=False) as pipe:
+        pipe.xadd(key, {COMMAND_FIELD: encode(command)}, maxlen=MAX_COMMANDS)
+        pipe.expire(key, COMMANDS_TTL_S)
+        await pipe.execute()
 
 
 def _text(value: bytes | str | None) -> str:

@@ -11,7 +11,7 @@ Broker (with append-only file)
     live:events                  stream  EngineEvent, engine -> recorder, consumer group `recorder`
     live:{session}:captions      channel ViewerEvent, engine, recorder, web -> viewers; may be lost
     engine:{engine}              string  EngineStatus, expires after ENGINE_TTL_S without a beat
-    engine:{engine}:commands     stream  Command, web -> engine
+    engine:{engine}:commands     stream  Command, web -> engine; expires
     engines                      set     engine ids that have ever beaten (pruned by readers)
     reply:{request}              list    one Reply, expires
     recorder:leader              string  id of the recorder in charge, expires after RECORDER_TTL_S
@@ -42,7 +42,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
 
@@ -64,7 +64,6 @@ RECORDER_TTL_S: Final = 3
 ADMISSION_TIMEOUT_S: Final = 2.0
 MAX_BACKLOG_S: Final = 90
 """Unread audio per session beyond which the socket is closed: try later."""
-MAX_UTTERANCE_S: Final = 30
 IDLE_S: Final = 30
 """Seconds without a packet after which the slot is freed and the session waits."""
 
@@ -231,6 +230,8 @@ class EngineStatus:
 class EngineEventKind(StrEnum):
     FINAL = "final"
     GAP = "gap"
+    """Audio that the model failed on every time and that nobody heard. (Audio that never came is
+    for the recorder to see, which has it on disk.)"""
     WAITING = "waiting"
     """No packets for IDLE_S: the slot is free, the session may come back."""
     ENDED = "ended"
@@ -252,7 +253,6 @@ class EngineEvent:
     language: str | None = None
     reason: str = ""
     end_sample: int = 0
-    speech_end_ms: int = 0
 
 
 # Viewer events (pub/sub, and the JSON of the captions socket) ------------------------------------
@@ -260,15 +260,15 @@ class EngineEvent:
 
 @dataclass(frozen=True, slots=True)
 class ViewerEvent:
-    """What a captions socket sends. `seq` numbers stored changes; a partial carries `after_seq`.
+    """What viewers are told: the JSON of the captions channel and of the live sockets.
 
-    type: ready ack partial final refined endpoint gap paused lag head error closed state taken
+    type: ack partial final gap paused closed lag head state taken. `seq` numbers stored changes.
+    `wire` has what a socket alone says (ready, history, error).
     """
 
     type: str
     session: str
     seq: int | None = None
-    after_seq: int | None = None
     utterance: int | None = None
     start_ms: int | None = None
     end_ms: int | None = None
@@ -279,16 +279,19 @@ class ViewerEvent:
     """`ack`: every sample below this one is on disk."""
     state: str | None = None
     behind_ms: int | None = None
-    code: str | None = None
-    reason: str | None = None
     recording: str | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    connection: str | None = None
+    """`taken`: the capture that holds the session now."""
+
+
+def members_of(value: Command | Reply | EngineStatus | EngineEvent | ViewerEvent) -> dict[str, Any]:
+    """What is sent of `value`: members that are None are left out."""
+    return {key: item for key, item in asdict(value).items() if item is not None}
 
 
 def encode(value: Command | Reply | EngineStatus | EngineEvent | ViewerEvent) -> str:
-    """Compact JSON; members that are None and an empty `extra` are left out."""
-    data = {key: item for key, item in asdict(value).items() if item not in (None, {})}
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    """Compact JSON of the `members_of`."""
+    return json.dumps(members_of(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def decode_command(data: str | bytes) -> Command:

@@ -16,7 +16,7 @@ class _Place:
 
 
 class PartialBoard:
-    """One place per stream."""
+    """One place per stream that spoke lately; a stream that ends in any way leaves none."""
 
     def __init__(self) -> None:
         self._places: dict[str, _Place] = {}
@@ -26,18 +26,19 @@ class PartialBoard:
         self._places.setdefault(partial.stream, _Place()).waiting = partial
 
     def withdraw(self, stream: str) -> None:
-        """The utterance is closed: what waits is out of date."""
+        """The utterance is closed, or the stream is: what waits is out of date."""
         if place := self._places.get(stream):
             place.waiting = None
-
-    def forget(self, stream: str) -> None:
-        self._places.pop(stream, None)
 
     def take_due(self, now: float) -> list[Partial]:
         """Partials whose stream has been quiet for PARTIAL_INTERVAL_S."""
         due = []
-        for place in self._places.values():
-            if place.waiting is not None and now - place.sent_at_s >= PARTIAL_INTERVAL_S:
+        for stream, place in list(self._places.items()):
+            if now - place.sent_at_s < PARTIAL_INTERVAL_S:
+                continue
+            if place.waiting is None:
+                del self._places[stream]
+            else:
                 due.append(place.waiting)
                 place.waiting, place.sent_at_s = None, now
         return due

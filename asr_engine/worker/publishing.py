@@ -1,7 +1,7 @@
 """What the engine said, on its way to recorder and viewers.
 
-Finals, gaps and the last words of a stream go to the event stream in order, fenced by the epoch,
-for as long as it takes. Partials and lag go by pub/sub and may be lost.
+Finals, what the model could not hear, and the last words of a stream go to the event stream in
+order, fenced by the epoch, for as long as it takes. Partials and lag go by pub/sub and may be lost.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ class Publisher:
             if isinstance(event, Partial):
                 self._partials.put(event)
             else:
-                if isinstance(event, Ended | Failed):
-                    self._partials.forget(event.stream)
-                elif isinstance(event, Final):
+                if isinstance(event, Final | Ended | Failed):
                     self._partials.withdraw(event.stream)
                 self._outbox.put_nowait(event)
 
@@ -124,16 +122,7 @@ class Publisher:
                 running.failures = 0
                 await self._advance(running, None)
             case Gap():
-                await self._advance(
-                    running,
-                    EngineEvent(
-                        EngineEventKind.GAP,
-                        running.session,
-                        running.epoch,
-                        start_ms=event.start_ms,
-                        end_ms=event.end_ms,
-                    ),
-                )
+                log.info("audio_missing", session=running.session)  # the recorder tells it
             case Lag():
                 await self._tell_viewers(
                     ViewerEvent(type="lag", session=running.session, behind_ms=event.behind_ms)
@@ -192,7 +181,6 @@ def _final_event(running: RunningSession, final: Final) -> EngineEvent:
         words=tuple(word.as_json() for word in final.words),
         language=final.language,
         reason=final.reason.value,
-        speech_end_ms=final.speech_end_ms,
     )
 
 

@@ -82,6 +82,12 @@ async def test_the_answer_of_the_engine_is_returned(broker: Redis) -> None:
     assert abs(command.sent_at_s - time.time()) < 60
 
 
+async def test_nothing_is_left_of_an_engine_that_never_comes_back(broker: Redis) -> None:
+    await beat(broker, STATUS)
+    await asyncio.gather(ask(broker), answer(broker, "one", Reply(True, "one")))
+    assert 0 < await broker.ttl(commands_key("one")) <= client.COMMANDS_TTL_S
+
+
 async def test_the_engine_with_most_free_slots_is_asked_first(broker: Redis) -> None:
     await beat(broker, STATUS)
     await beat(broker, replace(STATUS, engine="two", free_slots=9, slots=9))

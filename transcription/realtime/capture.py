@@ -156,9 +156,7 @@ class CapturingSocket(LiveSocket):
         self._holder = holder
         await self.links.publisher.take_over(self.session_id, holder.connection)
         await self.links.announce(
-            ViewerEvent(
-                type="taken", session=self.session_id, extra={"connection": holder.connection}
-            )
+            ViewerEvent(type="taken", session=self.session_id, connection=holder.connection)
         )
         await self.follow()
         head = await self.links.publisher.head(self.session_id)
@@ -213,7 +211,7 @@ class CapturingSocket(LiveSocket):
 
     async def on_event(self, event: CaptionEvent) -> None:
         if event.type == "taken":
-            if self._holder and event.data["extra"]["connection"] != self._holder.connection:
+            if self._holder and event.data["connection"] != self._holder.connection:
                 raise InUseError
             return
         await super().on_event(event)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
 from channels.db import database_sync_to_async
 
-from asr_engine.protocol import ViewerEvent
+from asr_engine.protocol import ViewerEvent, members_of
 from transcription import broadcast, selectors
 from transcription.errors import InvalidInputError, NotAuthenticatedError, TryLaterError
 from transcription.models import LiveMark, LiveSession, LiveUtterance
@@ -38,11 +37,6 @@ def history_after(session: LiveSession, after_seq: int) -> Iterator[ViewerEvent]
         yield live_sessions.final_event(final)
     for mark in marks:
         yield live_sessions.mark_event(mark)
-
-
-def members_of(event: ViewerEvent) -> dict[str, Any]:
-    """What is sent of an event: members that are None and an empty `extra` are left out."""
-    return {key: value for key, value in asdict(event).items() if value not in (None, {})}
 
 
 class LiveSocket(ProductSocket):

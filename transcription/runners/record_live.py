@@ -176,11 +176,15 @@ class Recorder:
                 pipeline.execute()
 
     def _store(self, event: EngineEvent) -> None:
-        """A gap is not stored from here: the file shows it, also where no engine listened."""
         if event.kind is EngineEventKind.FINAL:
             stored = live_sessions.record_final(event=event)
             if stored is not None:
                 self._announce(live_sessions.final_event(stored))
+        elif event.kind is EngineEventKind.GAP:
+            mark = TrackMark(
+                LiveMarkKind.GAP, event.start_ms, event.end_ms, int(time.time() * 1000)
+            )
+            self._store_mark(event.session, mark)
         elif event.kind is EngineEventKind.WAITING:
             self._wait_for_speaker(event)
         elif event.kind is EngineEventKind.ENDED:
@@ -234,17 +238,19 @@ class Recorder:
 
     def _store_marks(self) -> None:
         while self._marks:
-            session_id, mark = self._marks[0]
-            stored = live_sessions.record_mark(
-                session_id=session_id,
-                kind=mark.kind,
-                start_ms=mark.start_ms,
-                end_ms=mark.end_ms,
-                wall_at=datetime.fromtimestamp(mark.wall_ms / 1000, UTC),
-            )
-            if stored is not None:
-                self._announce(live_sessions.mark_event(stored))
+            self._store_mark(*self._marks[0])
             self._marks.popleft()
+
+    def _store_mark(self, session_id: str, mark: TrackMark) -> None:
+        stored = live_sessions.record_mark(
+            session_id=session_id,
+            kind=mark.kind,
+            start_ms=mark.start_ms,
+            end_ms=mark.end_ms,
+            wall_at=datetime.fromtimestamp(mark.wall_ms / 1000, UTC),
+        )
+        if stored is not None:
+            self._announce(live_sessions.mark_event(stored))
 
     def _move_to_ending(self, session_id: str) -> None:
         if live_sessions.move_live_session(session_id, LiveState.ENDING):

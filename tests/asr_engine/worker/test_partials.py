@@ -33,6 +33,15 @@ def test_streams_do_not_wait_for_each_other() -> None:
     assert [item.stream for item in board.take_due(10.01)] == ["b"]
 
 
+def test_nothing_is_kept_of_a_stream_that_says_no_more() -> None:
+    """Also of one that another engine took, which ends without a word."""
+    board = PartialBoard()
+    board.put(partial("x"))
+    board.take_due(10.0)
+    board.take_due(11.0)
+    assert not board._places
+
+
 def test_a_final_withdraws_the_partial_that_waits() -> None:
     board = PartialBoard()
     board.put(partial("old"))

@@ -149,13 +149,12 @@ async def test_a_pause_makes_the_words_final_and_the_session_goes_on(
     await servers.mark("s", AudioEntryKind.END)
     await servers.wait_for("s", ENDED)
     assert await servers.text("s") == "w1 w2 w3 w4 w5"
-    assert GAP not in await servers.kinds("s")
 
 
 async def test_an_idle_session_waits_and_comes_back_with_the_next_utterance(
     servers: Servers, start_service: StartService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its words are final, its slot is free; what it missed is a gap."""
+    """Its words are final, its slot is free."""
     monkeypatch.setattr(hearing, "IDLE_S", 0.2)
     await start_service(real_time_engine(ScriptedModel(slots=1)))
     await open_session(servers, "s")
@@ -174,7 +173,7 @@ async def test_an_idle_session_waits_and_comes_back_with_the_next_utterance(
     await servers.speak("s", encode_blocks([None] * 5 + [4, 5]))
     await servers.mark("s", AudioEntryKind.END)
     await servers.wait_for("s", ENDED)
-    assert await servers.kinds("s") == [FINAL, WAITING, GAP, FINAL, ENDED]
+    assert await servers.kinds("s") == [FINAL, WAITING, FINAL, ENDED]
     assert [(item.utterance, item.text) for item in await servers.finals("s")] == [
         (0, "w1 w2 w3"),
         (1, "w4 w5"),
@@ -333,7 +332,7 @@ async def test_a_successor_does_not_take_a_session_whose_engine_beats(
     assert [final.epoch for final in await servers.finals("s")] == [reply.epoch]
 
 
-async def test_lost_audio_is_a_gap_and_the_engine_goes_on(
+async def test_the_engine_goes_on_behind_lost_audio(
     servers: Servers, start_service: StartService
 ) -> None:
     """The audio server lost everything; the engine still has its state."""
@@ -347,7 +346,6 @@ async def test_lost_audio_is_a_gap_and_the_engine_goes_on(
     await servers.mark("s", AudioEntryKind.END)
     await servers.wait_for("s", ENDED)
     assert await servers.text("s") == "w1 w2 w3 w4"
-    assert GAP in await servers.kinds("s")
 
 
 async def test_a_dead_model_thread_ends_the_process_and_frees_its_sessions(

@@ -117,7 +117,7 @@ async def test_acknowledgements_are_for_the_speaker_alone(
     await page.hear("head")
     session_id = str(session.id)
     await publish(ViewerEvent("ack", session_id, sample=1600))
-    await publish(ViewerEvent("taken", session_id, extra={"connection": "x"}))
+    await publish(ViewerEvent("taken", session_id, connection="x"))
     await publish(ViewerEvent("state", session_id, state="waiting"))
     message = await page.socket.receive_json_from(timeout=10)
     assert message["type"] == "state"

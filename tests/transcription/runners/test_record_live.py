@@ -183,6 +183,18 @@ def test_unusable_event_does_not_hold_up_the_others(
     assert LiveUtterance.objects.filter(session=session).count() == 1
 
 
+def test_readers_are_told_of_audio_that_the_model_could_not_hear(
+    recorder: Recorder, broker: Redis, session: LiveSession, viewer: Viewer
+) -> None:
+    gap = EngineEvent(EngineEventKind.GAP, str(session.id), 1, start_ms=1000, end_ms=2500)
+    tell(broker, gap)
+    tell(broker, gap)
+    run_until(recorder, lambda: broker.xlen(EVENTS_KEY) == 0)
+    mark = LiveMark.objects.get(session=session)
+    assert (mark.kind, mark.start_ms, mark.end_ms) == (LiveMarkKind.GAP, 1000, 2500)
+    assert {event.seq for event in viewer.heard("gap")} == {mark.seq}
+
+
 def test_acknowledged_audio_is_on_disk(
     recorder: Recorder, broker: Redis, audio: Redis, session: LiveSession, viewer: Viewer
 ) -> None:
