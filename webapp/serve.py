@@ -13,6 +13,7 @@ channel's `_path`. Both packages are pinned, and `tests/webapp/test_serve.py` ho
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import daphne.server  # first: it installs Twisted's asyncio reactor
@@ -25,6 +26,8 @@ log = structlog.get_logger("webapp.serve")
 
 MAX_BODY_BYTES = 16 * 1024**2
 MAX_BODY_BYTES_BY_PATH = {b"/v1/audio/transcriptions": 64 * 1024**2}
+_SECRET_PATH = re.compile(r"(/password/reset/key/).*")
+"""Links that are keys: who has the address may set a password."""
 LINGER_S = 2.0
 """How long a refused body is read and dropped, so that its sender gets to read the answer."""
 
@@ -122,12 +125,13 @@ def endpoint(settings: Settings) -> str:
 
 
 def log_request(protocol: Any, action: str, details: dict[str, Any]) -> None:
-    """The access log: no query strings, which may hold what people search for."""
+    """The access log: no query strings, which may hold what people search for, and no keys."""
     if protocol == "http" and action == "complete":
+        path = details["path"].partition("?")[0]
         log.info(
             "http_request_answered",
             method=details["method"],
-            path=details["path"].partition("?")[0],
+            path=_SECRET_PATH.sub(r"\1[private]", path),
             status=details["status"],
             duration_ms=round(details["time_taken"] * 1000),
         )

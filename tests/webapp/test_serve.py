@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.e2e.conftest import wait_until
-from webapp.serve import MAX_BODY_BYTES, body_limit_bytes
+from webapp.serve import MAX_BODY_BYTES, body_limit_bytes, log_request
 from webapp.setup import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -122,6 +123,14 @@ def test_form_within_the_limit_is_parsed_by_django_only(
     )
     assert connection.getresponse().status == 403
     connection.close()
+
+
+def test_access_log_holds_no_query_and_no_key() -> None:
+    with structlog.testing.capture_logs() as logs:
+        for path in ("/accounts/password/reset/key/1-abc123/", "/?q=secret"):
+            details = {"method": "GET", "path": path, "status": 200, "time_taken": 0.1}
+            log_request("http", "complete", details)
+    assert [entry["path"] for entry in logs] == ["/accounts/password/reset/key/[private]", "/"]
 
 
 def test_audio_endpoint_has_a_limit_of_its_own() -> None:
