@@ -1,7 +1,7 @@
 """System checks: what would fail at run time is said at start, with the command that mends it.
 
 Nothing here asks a server or loads a model: `/readyz` does the one, the engine's own start the
-other. A missing model only warns, since a web process of its own machine needs none.
+other. A missing model only warns (docs/decisions/0008-a-missing-model-warns.md).
 Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable.
 """
 
