@@ -25,6 +25,8 @@ MIB = 1024**2
 @pytest.fixture(scope="module")
 def web(valkey_servers: None) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     """A web process of its own: (port, process)."""
+    collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity=0"]
+    subprocess.run(collect, cwd=ROOT, check=True)  # error pages name their stylesheet
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "webapp.serve"],
