@@ -1,6 +1,7 @@
 // The page of a recording: player with waveform, the spoken word, and progress while it is written.
 
-import { connectionBack, connectionLost, formatClock, isTyping } from "./site.js";
+import { connectionBack, connectionLost, isTyping } from "./site.js";
+import { formatClock } from "./times.js";
 
 const page = document.getElementById("recording");
 const audio = document.getElementById("audio");

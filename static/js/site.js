@@ -1,6 +1,8 @@
 // What every page does: theme, time zone, menus, dialogs, keys, fresh relative times, and saying
 // when the connection is lost and when it is back.
 
+import { formatClock } from "./times.js";
+
 const YEAR_S = 365 * 24 * 3600;
 
 function setCookie(name, value) {
@@ -115,15 +117,6 @@ function refreshTimes() {
     const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(element.dataset.runningSince)) / 1000));
     element.textContent = formatClock(seconds * 1000);
   }
-}
-
-/** A length as m:ss or h:mm:ss, as the `clock` filter writes it. */
-export function formatClock(ms) {
-  const total = Math.floor(ms / 1000);
-  const seconds = String(total % 60).padStart(2, "0");
-  const minutes = Math.floor(total / 60) % 60;
-  const hours = Math.floor(total / 3600);
-  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${seconds}` : `${minutes}:${seconds}`;
 }
 
 // Connection ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
  * up is left alone, and told how many lines are new.
  */
 
-import { formatLength, formatElapsed, formatTimeOfDay, wallTimeOf } from "./times.js";
+import { formatClock, formatLength, formatTimeOfDay, wallTimeOf } from "../times.js";
 
 /** Where the newest line stands at the lowest, as a share of the column's height. */
 const LIVE_LINE = 0.8;
@@ -62,7 +62,7 @@ export class CaptionsView {
   /** The words in the margin of an entry. */
   timeOf({ startMs }) {
     if (this.timesShown === "none") return "";
-    if (this.timesShown === "elapsed") return formatElapsed(startMs);
+    if (this.timesShown === "elapsed") return formatClock(startMs);
     const wallMs = wallTimeOf(startMs, this.pairs);
     return wallMs === null ? "" : formatTimeOfDay(wallMs);
   }
@@ -116,7 +116,7 @@ export class CaptionsView {
     words.className = "caption-words";
     words.textContent =
       entry.kind === "gap"
-        ? `${formatLength(entry.endMs - entry.startMs)} of sound did not arrive`
+        ? `${formatLength(entry.endMs - entry.startMs)} of sound was not heard`
         : "Paused";
     item.append(this.#makeTime(), words);
     return item;
@@ -141,7 +141,7 @@ export class CaptionsView {
     const entry = this.store.entries[index];
     const time = this.list.children[index].querySelector(".caption-time");
     time.textContent = this.#timeBelow(entry, index);
-    time.title = this.timesShown === "clock" ? formatElapsed(entry.startMs) : "";
+    time.title = this.timesShown === "clock" ? formatClock(entry.startMs) : "";
   }
 
   #timeBelow(entry, index) {

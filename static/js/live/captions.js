@@ -2,7 +2,7 @@
 
 import { CaptionsPanel } from "./captions-panel.js";
 import { Preferences } from "./preferences.js";
-import { formatElapsed } from "./times.js";
+import { formatClock } from "../times.js";
 
 const STATES = {
   created: "Not started yet",
@@ -71,7 +71,7 @@ function draw() {
 function drawElapsed() {
   const last = panel.status.clock.at(-1);
   const isRunning = panel.status.state === "live" && panel.connection.phase === "open" && last;
-  show(elapsed, isRunning ? formatElapsed(last[0] + Date.now() - last[1]) : "");
+  show(elapsed, isRunning ? formatClock(last[0] + Date.now() - last[1]) : "");
 }
 
 async function copy(button) {

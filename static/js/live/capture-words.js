@@ -1,7 +1,7 @@
 /** How a capture stands, in words: the large state, the strip of the connection, what is wrong. */
 
-import { RATE } from "./clock.js";
-import { formatElapsed, formatLength } from "./times.js";
+import { msOfSamples } from "./clock.js";
+import { formatClock, formatLength } from "../times.js";
 
 const CAUGHT_UP_MS = 6000;
 /** A connection that stands at once needs no words. */
@@ -36,7 +36,7 @@ export class CaptureWords {
     const isPaused = status.isPaused && status.phase === "live";
     this.state.dataset.state = isPaused ? "paused" : status.phase;
     say(this.stateWords, isPaused ? "Paused" : STATES[status.phase]);
-    say(this.elapsed, formatElapsed((status.sample * 1000) / RATE));
+    say(this.elapsed, formatClock(msOfSamples(status.sample)));
     this.#showPause(status);
     this.#showLink(status);
   }

@@ -8,11 +8,12 @@
 import { socketAddress } from "./addresses.js";
 import { CaptionsPanel } from "./captions-panel.js";
 import { CaptureWords } from "./capture-words.js";
+import { msOfSamples } from "./clock.js";
 import { Journal } from "./journal.js";
 import { Meter } from "./meter.js";
 import { Microphone, microphoneObstacle, refusalSentence } from "./microphone.js";
 import { Preferences } from "./preferences.js";
-import { formatElapsed } from "./times.js";
+import { formatClock } from "../times.js";
 import { KeptAwake } from "./wake-lock.js";
 
 const DEVICE_KEY = "microphone";
@@ -244,7 +245,7 @@ const HEARD = {
   },
   closed() {
     endCapture();
-    showAfter("Saved", status === null ? "" : `${formatElapsed((status.sample * 1000) / 16000)} of captions.`);
+    showAfter("Saved", status === null ? "" : `${formatClock(msOfSamples(status.sample))} of captions.`);
   },
 };
 

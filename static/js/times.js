@@ -1,7 +1,7 @@
-/** Times as people read them. Positions are milliseconds on the session's clock. */
+/** Times as people read them. Positions are milliseconds on a recording's or a session's clock. */
 
-/** `12:43`, `1:02:03`. */
-export function formatElapsed(ms) {
+/** `12:43`, `1:02:03`, as the `clock` filter writes it. */
+export function formatClock(ms) {
   const total = Math.max(0, Math.floor(ms / 1000));
   const seconds = String(total % 60).padStart(2, "0");
   const minutes = Math.floor(total / 60) % 60;
