@@ -19,16 +19,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from webapp.setup import free_port
+
 if TYPE_CHECKING:
     from django.test import Client
 
     from webapp.accounts.models import User
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 DATA_DIR = Path(tempfile.mkdtemp(prefix="transcribe-tests-"))
@@ -102,35 +98,33 @@ def valkey_servers() -> Iterator[None]:
 
 # People: Alice owns, Bob works beside her, Charlie is a stranger, and an administrator ------------
 
-PASSWORD = "correct horse battery staple"
-
-
-def _person(name: str) -> User:
-    from webapp.accounts.models import User
-
-    return User.objects.create_user(f"{name.lower()}@example.org", PASSWORD, name=name)
-
 
 @pytest.fixture
 def alice(db: None) -> User:
-    return _person("Alice")
+    from tests.fakes.people import make_person
+
+    return make_person("Alice")
 
 
 @pytest.fixture
 def bob(db: None) -> User:
-    return _person("Bob")
+    from tests.fakes.people import make_person
+
+    return make_person("Bob")
 
 
 @pytest.fixture
 def charlie(db: None) -> User:
-    return _person("Charlie")
+    from tests.fakes.people import make_person
+
+    return make_person("Charlie")
 
 
 @pytest.fixture
 def administrator(db: None) -> User:
-    from webapp.accounts.models import User
+    from tests.fakes.people import make_administrator
 
-    return User.objects.create_superuser("admin@example.org", PASSWORD, name="Admin")
+    return make_administrator()
 
 
 @pytest.fixture

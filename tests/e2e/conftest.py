@@ -15,7 +15,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
+from tests.fakes.waiting import wait_until
 from webapp.setup import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -42,16 +42,6 @@ CHROMIUM_FLAGS = (
     "--use-fake-device-for-media-stream",
 )
 START_TIMEOUT_S = 180.0
-
-
-def wait_until(holds: Callable[[], bool], *, timeout_s: float, what: str) -> float:
-    """Poll a real process until `holds`; seconds it took. Fails the test with `what`."""
-    started = time.monotonic()
-    while time.monotonic() - started < timeout_s:
-        if holds():
-            return time.monotonic() - started
-        time.sleep(0.05)
-    pytest.fail(f"not within {timeout_s:.0f} s: {what}")
 
 
 @dataclass
@@ -95,6 +85,10 @@ class Server:
 
     def is_up(self) -> bool:
         return self.status("/accounts/login/") == 200
+
+    def wait_ready(self) -> None:
+        """Until every part works: the pages answer long before the engine has its models."""
+        wait_until(lambda: self.status("/readyz") == 200, timeout_s=120, what="every part is ready")
 
     def status(self, path: str) -> int:
         """HTTP status of a page without logging in; 0 when nobody answers."""
@@ -204,6 +198,7 @@ def server() -> Iterator[Server]:
     """A running server with scripted models."""
     server = make_server()
     server.start()
+    server.wait_ready()
     yield server
     server.stop()
     shutil.rmtree(server.data_dir, ignore_errors=True)
@@ -218,6 +213,7 @@ def start_server() -> Iterator[Callable[..., Server]]:
         server = make_server(**environment)
         servers.append(server)
         server.start()
+        server.wait_ready()
         return server
 
     yield start
@@ -226,15 +222,17 @@ def start_server() -> Iterator[Callable[..., Server]]:
         shutil.rmtree(server.data_dir, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
+    """Ended with its module: while it runs, it holds the event loop of the thread, in which no
+    asynchronous test can run."""
     if CHROMIUM is None:
         pytest.skip("there is no Chromium: install Debian's `chromium` package")
     with sync_playwright() as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def launch_browser(playwright: Playwright) -> Iterator[Callable[..., Browser]]:
     """`launch_browser(microphone=Path)`: a Chromium whose microphone plays a WAV once."""
     browsers: list[Browser] = []
@@ -252,7 +250,7 @@ def launch_browser(playwright: Playwright) -> Iterator[Callable[..., Browser]]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(launch_browser: Callable[..., Browser]) -> Browser:
     """A Chromium whose microphone hums (the fake device's own tone)."""
     return launch_browser()

@@ -9,7 +9,8 @@ import soundfile
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends import scripted
-from tests.e2e.conftest import Server, wait_until
+from tests.e2e.conftest import Server
+from tests.fakes.waiting import wait_until
 
 
 def test_a_killed_engine_costs_the_captions_no_word(server: Server, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import ROOT, START_TIMEOUT_S, Server, make_server, wait_until
+from tests.e2e.conftest import ROOT, START_TIMEOUT_S, Server, make_server
+from tests.fakes.waiting import wait_until
 
 NAMES = ("broker", "audio", "web", "engine", "recorder", "jobs", "chores", "beat")
 BACK_WITHIN_S = 5.0

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from asr_engine.backends.scripted import encode_blocks, script, word_text
-from tests.e2e.conftest import Server, make_server, wait_until
+from tests.e2e.conftest import Server, make_server
 from tests.fakes.audio import wav_bytes
 from tests.fakes.tool import PIECE_BYTES, Tool
+from tests.fakes.waiting import wait_until
 
 WORDS = 3000
 

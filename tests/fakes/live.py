@@ -15,19 +15,15 @@ from redis.asyncio import Redis
 
 from asr_engine import client, protocol
 from asr_engine.protocol import EngineEvent, EngineEventKind, Packet, ViewerEvent
+from tests.fakes.people import PASSWORD
 from transcription.models import LiveSession, Visibility
 from transcription.services import live_sessions
 from webapp.accounts.models import User
 from webapp.asgi import application
 from webapp.config import site_settings
 
-PASSWORD = "correct horse battery"
 PATIENCE_S = 60
 """A busy machine is slow; only a fault waits this long."""
-
-
-def make_person(name: str) -> User:
-    return User.objects.create_user(f"{name}@example.org", PASSWORD, name=name.title())
 
 
 def make_session(owner: User, **fields: Any) -> LiveSession:

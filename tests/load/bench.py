@@ -29,8 +29,9 @@ import soundfile
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.batch.decode import decode_audio
 from asr_engine.config import engine_settings
-from tests.e2e.conftest import ROOT, Server, make_server, wait_until
+from tests.e2e.conftest import ROOT, Server, make_server
 from tests.fakes.tool import Tool
+from tests.fakes.waiting import wait_until
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = ROOT / "static" / "audio" / "sample.ogg"
@@ -82,16 +83,12 @@ def cpu_seconds(server: Server, name: str) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def is_ready(server: Server) -> bool:
-    return server.status("/readyz") == 200
-
-
 def measure_live(audio: Path, streams: list[int]) -> list[dict[str, Any]]:
     server = make_server(ASR_LIVE_BACKEND="whisper", ASR_BATCH_BACKEND="scripted")
     reports = []
     try:
         server.start()
-        wait_until(lambda: is_ready(server), timeout_s=60, what="every part is ready")
+        server.wait_ready()
         for count in streams:
             before = cpu_seconds(server, "engine")
             output = server.manage(
@@ -129,7 +126,7 @@ def measure_beside_upload(audio: Path, folder: Path) -> dict[str, Any]:
 
     try:
         server.start()
-        wait_until(lambda: is_ready(server), timeout_s=60, what="every part is ready")
+        server.wait_ready()
         tool = Tool(server.base_url, server.manage("createtoken", server.email).strip())
         caption()  # the models are loaded, the caches warm
         alone = caption()

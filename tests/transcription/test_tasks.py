@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from django.db import connection
 from asr_engine.backends.scripted import encode_blocks, script, word_text
 from tests.fakes.audio import wav_bytes
 from tests.fakes.recordings import claim_of, make_job, make_upload
+from tests.fakes.waiting import wait_until
 from transcription import queue, tasks
 from transcription.models import Attempt, Job, JobState
 from transcription.runners.ending import watch_for_end
@@ -63,12 +63,11 @@ def worker(data_dir: Path, notes: Path, stop_at: int) -> Iterator[subprocess.Pop
 
 
 def wait_for(holds: Callable[[], Any], process: subprocess.Popen[bytes]) -> None:
-    """Poll a real process: nothing tells a test when it gets there."""
-    deadline = time.monotonic() + 90
-    while not holds():
+    def holds_in_time() -> Any:
         assert process.poll() is None, "the worker ended"
-        assert time.monotonic() < deadline, "the worker did not get there"
-        time.sleep(0.05)
+        return holds()
+
+    wait_until(holds_in_time, timeout_s=90, what="the worker gets there")
 
 
 def test_every_task_is_registered_and_every_beat_has_a_queue() -> None:

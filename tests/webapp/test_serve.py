@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from tests.e2e.conftest import wait_until
+from tests.fakes.waiting import wait_until
 from webapp.serve import MAX_BODY_BYTES, body_limit_bytes, log_request
 from webapp.setup import free_port
 

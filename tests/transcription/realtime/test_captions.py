@@ -8,17 +8,12 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from asr_engine.protocol import ViewerEvent
-from tests.fakes.live import Page, final, log_in, make_person, make_session, publish
+from tests.fakes.live import Page, final, log_in, make_session, publish
 from transcription.models import LiveMarkKind, LiveSession, LiveState, Visibility
 from transcription.services import live_sessions
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def alice(transactional_db: None) -> User:
-    return make_person("alice")
 
 
 @pytest.fixture
@@ -141,17 +136,15 @@ async def test_anonymous_is_asked_to_log_in(session: LiveSession) -> None:
     await page.leave()
 
 
-async def test_stranger_gets_404(session: LiveSession) -> None:
-    charlie = await sync_to_async(make_person)("charlie")
+async def test_stranger_gets_404(session: LiveSession, charlie: User) -> None:
     page = await open_captions(session, charlie)
     code, error = await page.closing()
     assert (code, error and error["code"]) == (4404, "not_found")
     await page.leave()
 
 
-async def test_colleague_reads_a_session_of_the_organisation(alice: User) -> None:
+async def test_colleague_reads_a_session_of_the_organisation(alice: User, bob: User) -> None:
     session = await sync_to_async(make_session)(alice, visibility=Visibility.ORGANISATION)
-    bob = await sync_to_async(make_person)("bob")
     page = await open_captions(session, bob)
     assert (await page.hear("ready"))["title"] == "Weekly meeting"
     await page.leave()

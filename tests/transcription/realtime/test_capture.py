@@ -18,7 +18,6 @@ from tests.fakes.live import (
     engine_by_hand,
     hello,
     log_in,
-    make_person,
     make_session,
     publish,
     servers,
@@ -32,11 +31,6 @@ from webapp.accounts.models import User
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PCM = bytes(range(250)) * 16  # 2000 samples
-
-
-@pytest.fixture
-def alice(transactional_db: None) -> User:
-    return make_person("alice")
 
 
 @pytest.fixture
@@ -239,9 +233,8 @@ async def test_fault_in_a_socket_closes_it_without_telling_its_text(
     assert "words that were said" not in caplog.text
 
 
-async def test_stranger_and_colleague_get_404(session: LiveSession) -> None:
+async def test_stranger_and_colleague_get_404(session: LiveSession, bob: User) -> None:
     """A colleague may read the captions, not speak into them."""
-    bob = await sync_to_async(make_person)("bob")
     page = await connected(session, bob)
     await page.say(**hello())
     assert (await page.closing())[0] == 4404

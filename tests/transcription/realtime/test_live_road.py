@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ from redis import Redis
 from asr_engine.audio import float_to_pcm16
 from asr_engine.backends import scripted
 from asr_engine.protocol import ENGINES_KEY, RECORDER_LEADER_KEY, engine_key
-from tests.fakes.live import Page, hello, log_in, make_person, make_session
+from tests.fakes.live import Page, hello, log_in, make_session
+from tests.fakes.waiting import wait_until
 from transcription.models import LiveSession, Recording, RevisionKind
 from transcription.realtime import capture
 from webapp.accounts.models import User
@@ -82,13 +82,6 @@ class Processes:
         self.broker.close()
 
 
-def wait_for(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def processes(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Processes]:
     if connection.vendor != "sqlite":
@@ -101,15 +94,14 @@ def processes(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
     processes.start_engine()
     processes.start_recorder()
     try:
-        wait_for(lambda: processes.engine_is_there() and processes.recorder_is_there())
+        wait_until(
+            lambda: processes.engine_is_there() and processes.recorder_is_there(),
+            timeout_s=60,
+            what="engine and recorder are there",
+        )
         yield processes
     finally:
         processes.end()
-
-
-@pytest.fixture
-def alice(transactional_db: None) -> User:
-    return make_person("alice")
 
 
 @pytest.fixture

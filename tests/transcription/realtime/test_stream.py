@@ -8,16 +8,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from tests.fakes.live import Page, engine_by_hand, hello, make_person, make_session
+from tests.fakes.live import Page, engine_by_hand, hello, make_session
 from transcription.models import LiveSession, LiveState, Visibility
 from webapp.accounts.models import ApiToken, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def alice(transactional_db: None) -> User:
-    return make_person("alice")
 
 
 @pytest.fixture
@@ -76,8 +71,7 @@ async def test_expired_token_is_refused(alice: User) -> None:
     await page.leave()
 
 
-async def test_token_of_another_person_opens_nothing_of_alice(token: str) -> None:
-    charlie = await sync_to_async(make_person)("charlie")
+async def test_token_of_another_person_opens_nothing_of_alice(token: str, charlie: User) -> None:
     _, strange = await sync_to_async(ApiToken.issue)(user=charlie, name="tool")
     async with engine_by_hand():
         first = await connected()

@@ -30,7 +30,7 @@ from asr_engine.protocol import (
     encode,
     session_key,
 )
-from tests.fakes.live import final, make_person, make_session
+from tests.fakes.live import final, make_session
 from transcription.models import (
     Job,
     LiveMark,
@@ -68,11 +68,6 @@ def recorder(broker: Redis, audio: Redis) -> Iterator[Recorder]:
     recorder = Recorder(broker, audio)
     yield recorder
     recorder.close()
-
-
-@pytest.fixture
-def alice() -> User:
-    return make_person("alice")
 
 
 @pytest.fixture
