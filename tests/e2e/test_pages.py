@@ -60,8 +60,8 @@ def test_upload_goes_on_where_it_was_after_a_lost_connection_and_a_reload(
     row = upload_row(page, "long meeting.wav")
     expect(row).to_contain_text("is safe on the server", timeout=WAIT_MS)
     page.on("dialog", lambda dialog: dialog.accept())  # "leave this page?"
-    page.unroute("**/api/v1/uploads/*")
     page.reload()
+    page.unroute("**/api/v1/uploads/*")  # not before: a retry would still get through
     row = upload_row(page, "long meeting.wav")
     expect(row).to_contain_text("41 % of 19 MB is safe on the server")
     offsets: list[str] = []
@@ -118,6 +118,29 @@ def test_what_cannot_be_audio_is_refused_before_a_byte_is_sent(
     assert posts == []
 
 
+def test_what_is_done_is_cleared_with_one_click(logged_in_page: Page, tmp_path: Path) -> None:
+    page = logged_in_page
+    for name in ("first.wav", "second.wav"):
+        (tmp_path / name).touch()
+    page.locator("#files").set_input_files(tmp_path / "first.wav")
+    expect(upload_row(page, "first.wav")).to_contain_text("This file is empty.")
+    page.locator("#files").set_input_files(tmp_path / "second.wav")
+    page.get_by_role("button", name="Clear what is done").click()
+    expect(page.locator("#uploads")).to_be_hidden()
+
+
+def test_keyboard_reaches_the_file_picker_and_nothing_moves(logged_in_page: Page) -> None:
+    page = logged_in_page
+    language = page.locator("#language")
+    before = language.bounding_box()
+    page.get_by_role("link", name="Start captions").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator("#files")).to_be_focused()
+    assert language.bounding_box() == before
+    label = page.locator("label[for=files]")
+    assert label.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
+
+
 def is_upload(address: str) -> bool:
     return "/api/v1/uploads/" in address
 
@@ -158,6 +181,24 @@ def test_player_follows_clicks_and_keys(logged_in_page: Page, recording_address:
     assert audio.evaluate("audio => audio.currentTime") == pytest.approx(max(0, here - 5), abs=0.1)
     spoken = page.evaluate("[...CSS.highlights.get('spoken-word')].map(String).join()")
     assert spoken.strip()
+    page.get_by_role("slider", name="Position").focus()
+    page.keyboard.press("Home")
+    assert audio.evaluate("audio => audio.currentTime") == 0
+    page.keyboard.press("ArrowUp")
+    assert audio.evaluate("audio => audio.currentTime") == pytest.approx(5, abs=0.1)
+
+
+def test_menu_closes_when_a_download_is_chosen(
+    logged_in_page: Page, recording_address: str
+) -> None:
+    page = logged_in_page
+    page.goto(recording_address)
+    menu = page.locator("#tools .menu").first
+    menu.locator("summary").click()
+    with page.expect_download() as download:
+        menu.get_by_role("link", name="Text").click()
+    assert download.value.suggested_filename == "numbers.txt"
+    expect(menu.get_by_role("link", name="Text")).to_be_hidden()
 
 
 def test_question_mark_shows_the_keys_and_slash_searches(

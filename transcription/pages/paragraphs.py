@@ -9,6 +9,8 @@ from asr_engine.results import Word
 from transcription.models import TranscriptSegment
 
 PAUSE_MS = 2_000
+BREATH_MS = 300
+"""From here on a space shows where a sentence without punctuation ends, in every script."""
 LONGEST_CHARACTERS = 480
 SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "।")
 UNSURE_BELOW = 0.5
@@ -57,7 +59,9 @@ def paragraphs_of(segments: Iterable[TranscriptSegment]) -> Iterator[Paragraph]:
         if lines and (segment.speaker != speaker or is_pause or is_long):
             yield Paragraph(lines[0].start_ms, speaker, tuple(lines))
             lines, characters = [], 0
-        lines.append(_line(segment, has_space_before=_is_spaced(last_text) and bool(lines)))
+        is_breath = segment.start_ms - last_end_ms >= BREATH_MS and last_text[-1:].isalnum()
+        is_apart = bool(lines) and (_is_spaced(last_text) or is_breath)
+        lines.append(_line(segment, has_space_before=is_apart))
         characters += len(segment.text)
         speaker, last_end_ms, last_text = segment.speaker, segment.end_ms, segment.text.strip()
     if lines:

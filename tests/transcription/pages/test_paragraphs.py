@@ -71,6 +71,13 @@ def test_words_tell_where_they_stand_in_utf16_units() -> None:
     assert line.words == "100:0:2 200:3:4 300:8:4"
 
 
+def test_chinese_without_punctuation_is_parted_where_the_speaker_breathes() -> None:
+    first, second, third = lines_of(
+        segment("六十是安全连接点", 0), segment("从今年开始。", 1800), segment("人口", 3600)
+    )
+    assert [line.has_space_before for line in (first, second, third)] == [False, True, False]
+
+
 def test_punctuation_by_itself_is_not_marked_unsure() -> None:
     words = (Word("好", 0, 1, 0.9), Word("。", 1, 2, 0.1), Word("吗", 2, 3, 0.1))
     (line,) = lines_of(segment("好。吗", 0, words))
