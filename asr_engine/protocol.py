@@ -326,9 +326,11 @@ def decode_viewer_event(data: str | bytes) -> ViewerEvent:
 PUT_AUDIO_LUA: Final = """
 -- KEYS: audio stream, writer. ARGV: connection, kind, first sample, payload.
 -- A socket that was taken over may still hold packets. Behind those of its successor they would
--- look like a gap, and what fills the gap like a replay: they are refused with 0.
+-- look like a gap, and what fills the gap like a replay: they are refused with 0. Without a writer
+-- the session is over, or this server is a new one that must be told again: -1.
 local writer = redis.call('GET', KEYS[2])
-if writer and writer ~= ARGV[1] then return 0 end
+if not writer then return -1 end
+if writer ~= ARGV[1] then return 0 end
 if ARGV[4] == '' then return redis.call('XADD', KEYS[1], '*', 'k', ARGV[2], 's', ARGV[3]) end
 return redis.call('XADD', KEYS[1], '*', 'k', ARGV[2], 's', ARGV[3], 'd', ARGV[4])
 """

@@ -160,5 +160,6 @@ class AudioPublisher:
         for lane, result in zip(lanes, results, strict=True):
             if isinstance(result, Exception):
                 lane.is_broken = True
-            elif result == 0:
-                lane.is_broken = lane.is_superseded = True
+            elif result in {0, -1}:
+                lane.is_broken = True
+                lane.is_superseded = result == 0

@@ -454,6 +454,19 @@ async def test_packet_of_a_socket_that_was_taken_over_is_refused(
         assert not new.is_broken
 
 
+async def test_audio_behind_the_end_of_a_session_leaves_nothing(session: LiveSession) -> None:
+    """Its stream would be nobody's to delete. The page is told to come back, and learns the end."""
+    async with servers() as (_, audio):
+        key, writer = protocol.audio_key(str(session.id)), protocol.writer_key(str(session.id))
+        publisher, lane = AudioPublisher(audio), Lane(str(session.id), "page")
+        await publisher.take_over(str(session.id), "page")
+        await audio.delete(key, writer)  # as the recorder does
+        publisher.put(lane, AudioEntry(AudioEntryKind.AUDIO, 0, PCM))
+        await publisher.drain()
+        assert not await audio.exists(key)
+        assert (lane.is_broken, lane.is_superseded) == (True, False)
+
+
 async def test_lane_sends_nothing_after_its_first_failure() -> None:
     """A later packet would let the recorder acknowledge audio that was lost."""
     lane = Lane("session", "connection")
