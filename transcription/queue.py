@@ -19,6 +19,7 @@ class Task(StrEnum):
     REAP = "transcription.reap"
     SWEEP = "transcription.sweep"
     SWEEP_FOLDERS = "transcription.sweep_folders"
+    FORGET_LOGINS = "transcription.forget_logins"
 
 
 BATCH = "batch"
@@ -29,6 +30,7 @@ QUEUES = {
     Task.REAP: CHORES,
     Task.SWEEP: CHORES,
     Task.SWEEP_FOLDERS: CHORES,
+    Task.FORGET_LOGINS: CHORES,
 }
 
 

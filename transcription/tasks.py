@@ -12,6 +12,7 @@ from typing import Any, Final
 from celery import Task as CeleryTask
 from celery import shared_task
 from celery.signals import worker_init, worker_ready
+from django.contrib.sessions.backends.db import SessionStore
 
 from transcription.queue import BATCH, CHORES, Task, send
 from transcription.runners.ending import watch_for_end
@@ -48,6 +49,11 @@ def sweep_uploads() -> None:
 @shared_task(name=Task.SWEEP_FOLDERS.value)
 def sweep_orphans() -> None:
     storage.sweep_orphans()
+
+
+@shared_task(name=Task.FORGET_LOGINS.value)
+def forget_logins() -> None:
+    SessionStore.clear_expired()
 
 
 @worker_init.connect

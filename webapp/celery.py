@@ -22,7 +22,12 @@ from webapp import beats  # noqa: F401  # its signals start the signs of life
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
-EVERY_S: Final = {Task.REAP: 10, Task.SWEEP: 30, Task.SWEEP_FOLDERS: 3600}
+EVERY_S: Final = {
+    Task.REAP: 10,
+    Task.SWEEP: 30,
+    Task.SWEEP_FOLDERS: 3600,
+    Task.FORGET_LOGINS: 3600,
+}
 """The beat. A message that nobody took before the next one is dropped."""
 
 

@@ -14,7 +14,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.db import connection
+from django.test import Client
 
 from asr_engine.backends.scripted import encode_blocks, script, word_text
 from tests.fakes.audio import wav_bytes
@@ -166,6 +169,15 @@ class Consumer:
         self.app = SimpleNamespace(
             amqp=SimpleNamespace(queues=SimpleNamespace(consume_from={queue_name: None}))
         )
+
+
+def test_logins_that_have_expired_are_forgotten(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    old = SessionStore()
+    old.set_expiry(-1)
+    old.create()
+    tasks.forget_logins()
+    assert [row.session_key for row in Session.objects.all()] == [client.session.session_key]
 
 
 def test_a_restarted_batch_worker_takes_its_job_back_and_wakes(

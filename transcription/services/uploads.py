@@ -226,7 +226,7 @@ def ask_for_checks(*, silent_for: timedelta) -> None:
         state=UploadState.CHECKING, touched_at__lte=timezone.now() - silent_for
     ).values_list("id", flat=True)
     for upload_id in silent:
-        send(Task.CHECK_UPLOAD, str(upload_id))
+        send(Task.CHECK_UPLOAD, str(upload_id), expires_s=CHECK_SILENCE.total_seconds())
 
 
 def _move(upload_id: UUID, to: UploadState, **fields: object) -> bool:
