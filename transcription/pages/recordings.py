@@ -129,17 +129,13 @@ def recording_cancel(request: PersonRequest, recording_id: UUID) -> HttpResponse
 @login_required
 @require_POST
 def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    """Transcribe again: from the checkpoint after a failure, or anew in another language."""
+    """Transcribe again from the start, in the language that was asked for or in another."""
     own = selectors.access_own_recording_by_id(request.user, recording_id)
     form = LanguageForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("This language is not known here. Nothing was changed.")
-    if "language" in request.POST:
-        jobs.submit_job(
-            recording=own, requested_by=request.user, language=form.cleaned_data["language"]
-        )
-    else:
-        jobs.retry_job(recording=own, requested_by=request.user)
+    language = form.cleaned_data["language"] if "language" in request.POST else None
+    jobs.retry_job(recording=own, requested_by=request.user, language=language)
     messages.success(request, "The recording is waiting to be transcribed again.")
     return redirect("recording", own.id)
 

@@ -105,14 +105,19 @@ def submit_job(*, recording: Recording, requested_by: User | None, language: str
     return job
 
 
-def retry_job(*, recording: Recording, requested_by: User | None, language: str = "") -> Job:
-    """Transcribe again from the start. Raises ConflictError while a job is under way."""
+def retry_job(
+    *, recording: Recording, requested_by: User | None, language: str | None = None
+) -> Job:
+    """Transcribe again from the start; `language` None as asked for before, empty to detect it.
+
+    Raises ConflictError while a job is under way.
+    """
     if Job.objects.filter(recording=recording, state__in=ACTIVE).exists():
         raise ConflictError("This recording is being transcribed already.")
     return submit_job(
         recording=recording,
         requested_by=requested_by,
-        language=language or recording.requested_language,
+        language=recording.requested_language if language is None else language,
     )
 
 

@@ -321,6 +321,16 @@ def test_retry_queues_a_job(
     assert recording.state == RecordingState.QUEUED
 
 
+@pytest.mark.parametrize("data", [{}, {"language": "zh"}])
+def test_retry_beside_a_running_job_is_refused_whatever_is_asked(
+    alice: User, recording: Recording, client_of: ClientOf, data: dict[str, str]
+) -> None:
+    """In another language it seemed to be done, and was not."""
+    Job.objects.create(recording=recording, language="de")
+    assert client_of(alice).post(address(recording, "retry/"), data).status_code == 409
+    assert Job.objects.get().language == "de"
+
+
 def test_retry_in_an_unknown_language_is_refused(
     alice: User, recording: Recording, client_of: ClientOf
 ) -> None:
