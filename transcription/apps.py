@@ -6,7 +6,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.contrib.auth.signals import user_logged_out
-from django.db.models.signals import post_save
+from django.db.models.signals import post_delete, post_save
 
 
 class TranscriptionConfig(AppConfig):
@@ -16,7 +16,7 @@ class TranscriptionConfig(AppConfig):
     def ready(self) -> None:
         from transcription import checks  # noqa: F401  # registers the system checks
         from transcription.broadcast import rights_changed_on_commit
-        from webapp.accounts.models import User
+        from webapp.accounts.models import ApiToken, User
 
         def tell_sockets(user: User | None, **_: Any) -> None:
             if user is not None:
@@ -29,7 +29,16 @@ class TranscriptionConfig(AppConfig):
             if not created and (update_fields is None or set(update_fields) - {"last_login"}):
                 rights_changed_on_commit(instance.pk)
 
+        def tell_sockets_of_token(instance: ApiToken, **_: Any) -> None:
+            rights_changed_on_commit(instance.user_id)
+
         user_logged_out.connect(tell_sockets, weak=False, dispatch_uid="tell_sockets")
         post_save.connect(
             tell_sockets_of_saved, sender=User, weak=False, dispatch_uid="tell_sockets_of_saved"
+        )
+        post_delete.connect(
+            tell_sockets_of_token,
+            sender=ApiToken,
+            weak=False,
+            dispatch_uid="tell_sockets_of_token",
         )

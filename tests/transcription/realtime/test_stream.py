@@ -100,6 +100,16 @@ async def test_refused_stream_leaves_no_session(token: str) -> None:
     assert not await LiveSession.objects.aexists()
 
 
+async def test_socket_closes_when_its_token_is_taken_back(token: str, alice: User) -> None:
+    async with engine_by_hand():
+        page = await connected()
+        await page.say(**hello(token=token))
+        await page.hear("ready")
+        await ApiToken.objects.filter(user=alice).adelete()
+        assert (await page.closing())[0] == 4401
+        await page.leave()
+
+
 async def test_refused_stream_leaves_a_session_that_was_not_made_for_it(
     token: str, alice: User
 ) -> None:
