@@ -107,8 +107,11 @@ def seed(server: Server) -> dict[str, str]:
     from transcription.models import (
         Job,
         JobState,
+        LiveMark,
+        LiveMarkKind,
         LiveSession,
         LiveState,
+        LiveUtterance,
         Recording,
         RecordingSource,
         RecordingState,
@@ -226,17 +229,42 @@ def seed(server: Server) -> dict[str, str]:
         recording(
             f"Lecture {24 - number}", RecordingState.READY, minutes_ago=60 * 24 * (20 + number)
         )
+    sessions = {}
     for owner, title, state, minutes in (
         (me, "Planning of the spring conference", LiveState.LIVE, 42),
         (other, "产品周会", LiveState.WAITING, 7),
+        (me, "Reading hour of the Friends of the Municipal Library, 读书会", LiveState.ENDED, 95),
     ):
-        session = LiveSession.objects.create(
+        started_at = now - timedelta(minutes=minutes)
+        sessions[state] = session = LiveSession.objects.create(
             owner=owner,
             title=title,
             state=state,
             visibility=Visibility.ORGANISATION,
-            started_at=now - timedelta(minutes=minutes),
+            started_at=started_at,
+            clock=[[0, int(started_at.timestamp() * 1000)]],
+            recording=chinese if state == LiveState.ENDED else None,
+            last_seq=0 if state == LiveState.WAITING else 2 * len(ENGLISH) + 2,
         )
+        if state == LiveState.WAITING:
+            continue
+        texts = [text for pair in zip(ENGLISH, CHINESE * 2, strict=True) for text in pair]
+        for index, text in enumerate(texts):
+            LiveUtterance.objects.create(
+                session=session,
+                utterance=index,
+                seq=index + 1,
+                start_ms=index * 12_000,
+                end_ms=index * 12_000 + 9_000,
+                text=text,
+            )
+        for kind, seq, start_ms, end_ms in (
+            (LiveMarkKind.PAUSED, len(texts) + 1, 70_000, 70_000),
+            (LiveMarkKind.GAP, len(texts) + 2, 130_000, 131_500),
+        ):
+            LiveMark.objects.create(
+                session=session, kind=kind, seq=seq, start_ms=start_ms, end_ms=end_ms
+            )
     Upload.objects.create(
         owner=me,
         display_name="Board meeting.mp4",
@@ -257,7 +285,10 @@ def seed(server: Server) -> dict[str, str]:
         "recording_running": f"/recordings/{running.id}/",
         "recording_waiting": f"/recordings/{waiting.id}/",
         "recording_failed": f"/recordings/{failed.id}/",
-        "live_captions": f"/live/{session.id}/",
+        "live_captions": f"/live/{sessions[LiveState.LIVE].id}/",
+        "live_waiting": f"/live/{sessions[LiveState.WAITING].id}/",
+        "live_ended": f"/live/{sessions[LiveState.ENDED].id}/",
+        "live_capture": f"/live/{sessions[LiveState.LIVE].id}/capture/",
     }
 
 
@@ -272,6 +303,23 @@ def open_delete(page: Any) -> None:
 
 def play(page: Any) -> None:
     page.evaluate("document.getElementById('audio').currentTime = 3.2")
+    page.wait_for_timeout(300)
+
+
+def settle(page: Any) -> None:
+    page.wait_for_selector(".captions-list > li")
+    page.wait_for_timeout(500)
+
+
+def open_reading_tools(page: Any) -> None:
+    settle(page)
+    page.locator(".live-tools summary").click()
+
+
+def enlarge(page: Any) -> None:
+    settle(page)
+    for _ in range(3):
+        page.keyboard.press("+")
     page.wait_for_timeout(300)
 
 
@@ -316,7 +364,12 @@ def shots_of(places: dict[str, str]) -> list[Shot]:
         Shot("recording_running", places["recording_running"]),
         Shot("recording_waiting", places["recording_waiting"]),
         Shot("recording_failed", places["recording_failed"]),
-        Shot("live_captions", places["live_captions"]),
+        Shot("live_captions", places["live_captions"], settle),
+        Shot("live_tools", places["live_captions"], open_reading_tools),
+        Shot("live_large", places["live_captions"], enlarge),
+        Shot("live_waiting", places["live_waiting"]),
+        Shot("live_ended", places["live_ended"], settle),
+        Shot("live_capture", places["live_capture"]),
     ]
 
 
