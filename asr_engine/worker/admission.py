@@ -54,6 +54,8 @@ class Admission:
         lifecycle: Lifecycle,
     ) -> None:
         self.is_draining = False
+        self.is_listening = asyncio.Event()
+        """Before that a command is lost, so the engine must not be known yet."""
         self._broker = broker
         self._name = name
         self._thread = thread
@@ -66,6 +68,7 @@ class Admission:
         """Take commands, for ever. What was sent to an earlier process of this name is void."""
         key = commands_key(self._name)
         await keep_trying("broker", lambda: self._broker.delete(key))
+        self.is_listening.set()
         while True:
             found = await keep_trying("broker", self._read)
             for entry in found.get(key, []):

@@ -108,6 +108,7 @@ class EngineService:
             await asyncio.sleep(TAKE_OVER_EVERY_S)
 
     async def _beat(self) -> None:
+        await self._admission.is_listening.wait()
         while True:
             if not self._thread.is_alive:
                 raise ModelThreadError("the model thread has died")

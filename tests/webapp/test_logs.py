@@ -11,19 +11,19 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from webapp.logs import PRIVATE_FIELDS, configure_structlog, logging_settings
+from webapp.logs import PRIVATE_FIELDS, logging_settings
 
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """What a JSON log writes."""
+    """What a JSON log writes. (structlog is configured once: a second time would part loggers that
+    have been used from it.)"""
     stream = io.StringIO()
     settings = logging_settings(level="INFO", log_format="json")
     handler = settings["handlers"]["standard_output"]
     handler["stream"] = stream
     settings["loggers"] = {}
     before = logging.getLogger().handlers[:]
-    configure_structlog()
     logging.config.dictConfig(settings)
     yield stream
     logging.getLogger().handlers[:] = before

@@ -37,7 +37,7 @@ from asr_engine.protocol import (
 )
 from asr_engine.streaming import Engine
 from asr_engine.worker import hearing
-from asr_engine.worker.service import ModelThreadError
+from asr_engine.worker.service import EngineService, ModelThreadError
 from tests.asr_engine.worker.conftest import Servers, StartService, eventually
 from tests.fakes.engines import FailingModel
 
@@ -149,6 +149,25 @@ async def test_a_pause_makes_the_words_final_and_the_session_goes_on(
     await servers.mark("s", AudioEntryKind.END)
     await servers.wait_for("s", ENDED)
     assert await servers.text("s") == "w1 w2 w3 w4 w5"
+
+
+async def test_an_engine_is_known_only_once_it_listens(
+    servers: Servers, start_service: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It throws away what was sent to its predecessor: a command of today must not be among it."""
+    key = commands_key("engine-1")
+    await servers.broker.xadd(key, {COMMAND_FIELD: encode(Command("drain"))})
+    old_commands: list[int] = []
+    say_status = EngineService._say_status
+
+    async def watched(self: EngineService) -> None:
+        old_commands.append(await servers.broker.xlen(key))
+        await say_status(self)
+
+    monkeypatch.setattr(EngineService, "_say_status", watched)
+    await start_service(real_time_engine())
+    await open_session(servers, "s")
+    assert old_commands[0] == 0
 
 
 async def test_an_idle_session_waits_and_comes_back_with_the_next_utterance(
