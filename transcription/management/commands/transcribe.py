@@ -45,7 +45,7 @@ class Command(BaseCommand):
             model = registry.batch_model(engine_settings())
             finder = registry.speech_finder(engine_settings())
         except ModelError as error:
-            raise CommandError(f"{error.sentence} ({error.detail})") from error
+            raise CommandError(f"{error.sentence} {error.detail}".strip()) from error
         language: str | None = options["language"]
         if language and language not in model.languages:
             raise CommandError(f"{UnsupportedLanguageError.sentence} ({language})")
