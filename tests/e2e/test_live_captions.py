@@ -287,3 +287,38 @@ def test_a_page_without_a_microphone_says_why(logged_in_page: Page) -> None:
     logged_in_page.goto("/live/new/")
     expect(logged_in_page.get_by_role("alert")).to_contain_text("https://")
     expect(logged_in_page.get_by_role("button", name="Start captions")).to_be_disabled()
+
+
+PAUSE_INSIDE_AN_UTTERANCE = """async () => {
+    const { CaptionStore } = await import("/static/js/live/caption-store.js");
+    const { CaptionsView } = await import("/static/js/live/captions-view.js");
+    const root = document.querySelector("main");
+    root.innerHTML = `<div class="captions-scroll"><ol class="captions-list"></ol>
+        <div class="captions-partial"><span class="caption-time"></span>
+        <p class="caption-text"></p></div></div>
+        <button class="captions-back"><span class="captions-back-count"></span></button>`;
+    const store = new CaptionStore();
+    const view = new CaptionsView(root, store);
+    const frame = () => new Promise(requestAnimationFrame);
+    const shown = async (event) => {
+        view.draw(store.apply(event));
+        await frame();
+        await frame();
+        return root.querySelector(".captions-scroll").innerText.split(/\\n+/).filter(Boolean);
+    };
+    const open = { utterance: 0, start_ms: 1000 };
+    await shown({ type: "partial", text: "Good morn", ...open });
+    return [
+        await shown({ type: "paused", seq: 1, start_ms: 4000 }),
+        await shown({ type: "final", seq: 2, end_ms: 3900, text: "Good morning.", ...open }),
+        await shown({ type: "partial", utterance: 1, start_ms: 4000, text: "Again" }),
+    ];
+}"""
+
+
+def test_a_pause_stands_below_the_words_that_were_open(logged_in_page: Page) -> None:
+    assert logged_in_page.evaluate(PAUSE_INSIDE_AN_UTTERANCE) == [
+        ["Good morn"],
+        ["Good morning.", "Paused"],
+        ["Good morning.", "Paused", "Again"],
+    ]

@@ -161,6 +161,17 @@ export class CaptionsView {
     const shown = partial === null ? "" : this.#timeBelow(partial, this.store.entries.length);
     const time = this.partial.querySelector(".caption-time");
     if (time.textContent !== shown) time.textContent = shown;
+    this.#holdMarks();
+  }
+
+  /** A mark that comes while the words before it are still open shows when they have closed. */
+  #holdMarks() {
+    const openMs = this.store.partial?.startMs ?? Infinity;
+    for (let index = this.store.entries.length - 1; index >= 0; index -= 1) {
+      const entry = this.store.entries[index];
+      if (entry.kind === "final") break;
+      this.list.children[index].hidden = entry.startMs > openMs;
+    }
   }
 
   #watch() {

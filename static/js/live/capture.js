@@ -184,6 +184,7 @@ function startCapture(audioPort, isTakingOver = false) {
   );
   showSession();
   showView("during");
+  during.focus(); // the button that was pressed is gone
   awake.start();
 }
 
