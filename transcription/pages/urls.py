@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.views.generic import RedirectView
 
 from transcription.pages import home, live, profile, recordings, uploads
 
@@ -13,6 +14,8 @@ urlpatterns = [
     path("profile/", profile.profile, name="profile"),
     path("profile/language/", profile.speech_language, name="speech_language"),
     path("uploads/<uuid:upload_id>/status/", uploads.upload_status, name="upload_status"),
+    # Who shortens the address of a recording means the list.
+    path("recordings/", RedirectView.as_view(pattern_name="home")),
     path("recordings/<uuid:recording_id>/", recordings.recording, name="recording"),
     path(
         "recordings/<uuid:recording_id>/status/",

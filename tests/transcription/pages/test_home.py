@@ -72,6 +72,12 @@ def test_anonymous_is_sent_to_log_in_and_back(client_of: ClientOf, db: None) -> 
     assert response["Location"] == "/accounts/login/?next=/%3Fq%3Dnorth"
 
 
+def test_shortened_address_of_a_recording_leads_to_the_list(
+    alice: User, client_of: ClientOf
+) -> None:
+    assert client_of(alice).get("/recordings/")["Location"] == "/"
+
+
 def test_empty_state_tells_a_newcomer_what_to_do(alice: User, client_of: ClientOf) -> None:
     page = text_of(client_of(alice))
     assert "No recordings yet" in page
