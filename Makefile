@@ -26,6 +26,8 @@ endif
 ifneq ($(PORT),)
 export TRANSCRIBE_PORT := $(PORT)
 endif
+# For what reads the settings before `make setup` has made a key. It signs nothing.
+KEYLESS := TRANSCRIBE_DATA_DIR="$(CURDIR)/var" TRANSCRIBE_SECRET_KEY=unused
 SUPERVISE_OPTIONS := $(if $(filter-out 0,$(LAN)),--lan) \
 	$(if $(CERT),--certificate "$(CERT)") $(if $(KEY),--key "$(KEY)")
 
@@ -50,16 +52,15 @@ test-postgres: $(VENV)/.all-installed
 lint: $(VENV)/.all-installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(KEYLESS) $(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.all-installed models
 	@$(BIN)/python -m tests.load.bench
 
-# The speech models that the tests need, in the default store. The key signs nothing.
+# The speech models that the tests need, in the default store.
 models: $(VENV)/.run-installed
-	@TRANSCRIBE_DATA_DIR="$(CURDIR)/var" TRANSCRIBE_SECRET_KEY=unused \
-	 $(BIN)/python manage.py models fetch
+	@$(KEYLESS) $(BIN)/python manage.py models fetch
 
 chromium:
 	@if ! command -v chromium >/dev/null 2>&1 && command -v apt-get >/dev/null 2>&1; then \
