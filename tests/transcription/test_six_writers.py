@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WRITERS = 6
-SECONDS = 20
+SECONDS = 30
 
 
 @pytest.fixture
