@@ -20,7 +20,8 @@ from asr_engine.ports import DecodeOptions, Window
 from asr_engine.results import LanguageGuess, Segment, Word, join_words
 
 CPU_BATCH: Final = 1
-"""On a CPU a larger batch saves nothing, and a job must often look whether it should wait."""
+"""Measured on two threads, 2 is a fifth faster and 4 a third; but between two batches alone does a
+job look whether live streams should go first, or whether somebody cancelled it."""
 GPU_BATCH: Final = 16
 
 MAX_COMPRESSION: Final = 2.4
