@@ -36,7 +36,6 @@ class Capabilities:
     takes_longer_chunks: bool = False
     finish_context_ms: int = 0
     has_word_times: bool = True
-    has_punctuation: bool = False
     batch_limit: int = 1
     slots: int = 1
 
@@ -146,7 +145,6 @@ class DecodeOptions:
     """How a pass decodes. `beam_size` 1 is greedy."""
 
     beam_size: int = 1
-    has_word_times: bool = True
 
 
 class BatchModel(Protocol):

@@ -149,7 +149,6 @@ class LiveWhisper:
             is_gated=True,
             takes_longer_chunks=True,
             finish_context_ms=FINISH_CONTEXT_MS,
-            has_punctuation=True,
             batch_limit=workers,
             slots=slots,
         )
