@@ -1,0 +1,1 @@
+"""Cache-aware streaming recognition: each frame is encoded once, caches carry the past."""
