@@ -22,8 +22,9 @@ class Capabilities:
 
     `modes_ms` are the latency modes, ascending; `chunk_samples` gives the samples one step consumes
     in each. `takes_longer_chunks` says that a step may take a multiple of the chunk, so that a
-    stream that lags catches up. `finish_context_ms` is the audio that must follow the end of
-    speech before `finish`. `languages` empty means any.
+    stream that lags catches up. `mixes_chunks`: a step may take the chunk of any mode, whatever the
+    stream's mode; all chunks of one step have one length. `finish_context_ms` is the audio that
+    must follow the end of speech before `finish`. `languages` empty means any.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Capabilities:
     chunk_samples: dict[int, int] = field(default_factory=dict)
     is_gated: bool = False
     takes_longer_chunks: bool = False
+    mixes_chunks: bool = False
     finish_context_ms: int = 0
     has_word_times: bool = True
     batch_limit: int = 1
@@ -45,9 +47,9 @@ class Chunk:
     """Audio of one stream for one step: float32 [n], 16 kHz; `start_sample` on its clock.
 
     Successive chunks of one utterance are contiguous. A continuous model gets exactly the
-    `chunk_samples` of its mode (or multiples, where it takes longer chunks), padded with zeros
-    where the audio ends. A gated model may get one shorter chunk as the last of an utterance:
-    `finish` follows at once, so that it need only be stored.
+    `chunk_samples` of its mode (of any mode, where it mixes chunks; or multiples, where it takes
+    longer ones), padded with zeros where the audio ends. A gated model may get one shorter chunk as
+    the last of an utterance: `finish` follows at once, so that it need only be stored.
     """
 
     stream: str
@@ -78,7 +80,10 @@ class StreamingModel(Protocol):
         """Change the latency mode between two steps; no word may be lost or doubled."""
 
     def step(self, chunks: Sequence[Chunk]) -> list[Hypothesis]:
-        """One model step: at most one chunk a stream, all in one mode. Same order as `chunks`.
+        """One model step: at most one chunk a stream. Same order as `chunks`.
+
+        All chunks of one step have one length, but for multiples of it where the model takes longer
+        chunks, and for the short last chunk of a gated model's utterance.
 
         After an exception the state of these streams is undefined: the engine closes them.
         """

@@ -165,7 +165,10 @@ class _Slot:
 
 
 class ScriptedModel:
-    """A StreamingModel, continuous or gated. It is strict about the port's contract."""
+    """A StreamingModel, continuous or gated. It is strict about the port's contract.
+
+    `mixes_chunks` counts only for a continuous one.
+    """
 
     def __init__(
         self,
@@ -174,6 +177,7 @@ class ScriptedModel:
         batch_limit: int = BATCH_LIMIT,
         is_gated: bool = False,
         takes_longer_chunks: bool = False,
+        mixes_chunks: bool = True,
     ) -> None:
         self._slots: dict[str, _Slot] = {}
         self._capabilities = Capabilities(
@@ -185,6 +189,7 @@ class ScriptedModel:
             chunk_samples={mode: mode * SAMPLE_RATE // 1000 for mode in MODES_MS},
             is_gated=is_gated,
             takes_longer_chunks=takes_longer_chunks,
+            mixes_chunks=mixes_chunks and not is_gated,
             finish_context_ms=300,
             batch_limit=batch_limit,
             slots=slots,
@@ -212,8 +217,8 @@ class ScriptedModel:
             raise StreamError("a stream appears twice in one step")
         if len(chunks) > self._capabilities.batch_limit:
             raise StreamError("batch too large")
-        if len({self._slot(chunk.stream).mode_ms for chunk in chunks}) > 1:
-            raise StreamError("two modes in one step")
+        if len({self._chunk_samples(chunk) for chunk in chunks}) > 1:
+            raise StreamError("chunks of two lengths in one step")
         return [self._hear(chunk) for chunk in chunks]
 
     def finish(self, streams: Sequence[str]) -> list[Hypothesis]:
@@ -233,7 +238,7 @@ class ScriptedModel:
 
     def _hear(self, chunk: Chunk) -> Hypothesis:
         slot = self._slot(chunk.stream)
-        self._check_length(slot, len(chunk.samples))
+        self._check_length(slot, chunk)
         if slot.reader is None:
             slot.reader = WordReader(chunk.start_sample)
         if slot.reader.end_sample != chunk.start_sample:
@@ -242,10 +247,18 @@ class ScriptedModel:
         words, stable = slot.reader.hypothesis()
         return Hypothesis(chunk.stream, words, stable_words=stable)
 
-    def _check_length(self, slot: _Slot, length: int) -> None:
+    def _chunk_samples(self, chunk: Chunk) -> int:
+        """The length that `chunk` should have, or have a multiple of."""
+        lengths, length = self._capabilities.chunk_samples, len(chunk.samples)
+        if self._capabilities.mixes_chunks and length in lengths.values():
+            return length
+        return lengths[self._slot(chunk.stream).mode_ms]
+
+    def _check_length(self, slot: _Slot, chunk: Chunk) -> None:
         if slot.must_finish:
             raise StreamError("audio after the short last chunk of an utterance")
-        times, rest = divmod(length, self._capabilities.chunk_samples[slot.mode_ms])
+        length = len(chunk.samples)
+        times, rest = divmod(length, self._chunk_samples(chunk))
         is_longer = times > 1 or (times == 1 and rest)
         if is_longer and not self._capabilities.takes_longer_chunks:
             raise StreamError("chunk longer than its mode")

@@ -13,12 +13,12 @@ MAX_CHUNKS_AT_ONCE = 8
 class ReadyStream:
     """A stream with audio for a step.
 
-    `available_samples` may be fed now; it is below `chunk_samples` only for the short last chunk
-    of an utterance. `deadline_s` is when its next chunk will be due on the engine's clock.
+    `available_samples` may be fed now in chunks of `chunk_samples`; it is below that only for the
+    short last chunk of a gated model's utterance. `deadline_s` is when its next chunk will be due
+    on the engine's clock.
     """
 
     stream: str
-    mode_ms: int
     chunk_samples: int
     available_samples: int
     deadline_s: float
@@ -32,15 +32,15 @@ class PlannedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One model step: at most one chunk a stream, all in one mode, the most urgent first."""
+    """One model step: at most one chunk a stream, all of one length, the most urgent first."""
 
-    mode_ms: int
+    chunk_samples: int
     chunks: tuple[PlannedChunk, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Oldest deadline first, up to `batch_limit` streams of the same mode.
+    """Oldest deadline first, up to `batch_limit` streams with chunks of the same length.
 
     With `takes_longer_chunks` a stream that is past its deadline takes several chunks at once.
     """
@@ -53,10 +53,10 @@ class Scheduler:
         in_order = sorted(ready, key=lambda item: (item.deadline_s, item.stream))
         if not in_order:
             return None
-        mode = in_order[0].mode_ms
-        chosen = [item for item in in_order if item.mode_ms == mode][: self.batch_limit]
+        length = in_order[0].chunk_samples
+        chosen = [item for item in in_order if item.chunk_samples == length][: self.batch_limit]
         chunks = tuple(PlannedChunk(item.stream, self._length(item, now)) for item in chosen)
-        return Batch(mode, chunks)
+        return Batch(length, chunks)
 
     def _length(self, item: ReadyStream, now: float) -> int:
         if item.available_samples <= item.chunk_samples:

@@ -216,7 +216,7 @@ class Stream:
             return None
         arrived = self._arrived_at(self._fed + min(available, self.chunk_samples))
         deadline = arrived + self.chunk_samples / SAMPLE_RATE
-        return ReadyStream(self.name, self.mode_ms, self.chunk_samples, available, deadline)
+        return ReadyStream(self.name, self.chunk_samples, available, deadline)
 
     def take_chunk(self, samples: int) -> Chunk:
         """The next `samples` for the model."""

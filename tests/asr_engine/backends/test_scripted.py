@@ -125,6 +125,30 @@ def test_model_refuses_what_the_port_forbids() -> None:
         model.step([Chunk("a", good, 2560), Chunk("a", good, 5120)])
 
 
+def test_chunks_of_any_mode_are_taken_where_the_model_mixes_them() -> None:
+    mixing, strict = ScriptedModel(), ScriptedModel(mixes_chunks=False)
+    for model in (mixing, strict):
+        model.open("a", language=None, mode_ms=160)
+        model.open("b", language=None, mode_ms=1120)
+    other = [Chunk(stream, np.zeros(8960, dtype=np.float32), 0) for stream in "ab"]
+    assert [item.stream for item in mixing.step(other)] == ["a", "b"]
+    with pytest.raises(StreamError):
+        strict.step(other[:1])
+
+
+def test_chunks_of_two_lengths_in_one_step_are_refused() -> None:
+    for model in (ScriptedModel(), ScriptedModel(is_gated=True)):
+        model.open("a", language=None, mode_ms=160)
+        model.open("b", language=None, mode_ms=80)
+        with pytest.raises(StreamError):
+            model.step(
+                [
+                    Chunk("a", np.zeros(2560, dtype=np.float32), 0),
+                    Chunk("b", np.zeros(1280, dtype=np.float32), 0),
+                ]
+            )
+
+
 def test_gated_model_hears_nothing_after_a_short_chunk() -> None:
     model = ScriptedModel(is_gated=True)
     model.open("a", language=None, mode_ms=160)

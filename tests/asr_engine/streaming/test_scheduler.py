@@ -16,7 +16,7 @@ CHUNKS = {80: 1280, 160: 2560, 1120: 17_920}
 def ready(
     stream: str, *, deadline_s: float = 10.0, mode_ms: int = 160, available: int = 2560
 ) -> ReadyStream:
-    return ReadyStream(stream, mode_ms, CHUNKS[mode_ms], available, deadline_s)
+    return ReadyStream(stream, CHUNKS[mode_ms], available, deadline_s)
 
 
 def test_nothing_ready_plans_nothing() -> None:
@@ -32,7 +32,7 @@ def test_oldest_deadline_comes_first() -> None:
     assert [item.stream for item in batch.chunks] == ["first", "late"]
 
 
-def test_a_batch_has_one_mode_that_of_the_most_urgent_stream() -> None:
+def test_a_batch_has_one_chunk_length_that_of_the_most_urgent_stream() -> None:
     batch = Scheduler(8).plan(
         [
             ready("a", deadline_s=2),
@@ -42,7 +42,7 @@ def test_a_batch_has_one_mode_that_of_the_most_urgent_stream() -> None:
         now=0.0,
     )
     assert batch is not None
-    assert batch.mode_ms == 1120
+    assert batch.chunk_samples == 17_920
     assert [item.stream for item in batch.chunks] == ["b", "c"]
 
 
@@ -84,8 +84,7 @@ def test_short_last_chunk_is_planned_as_it_is() -> None:
         st.builds(
             ReadyStream,
             stream=st.uuids().map(str),
-            mode_ms=st.just(160),
-            chunk_samples=st.just(2560),
+            chunk_samples=st.sampled_from([1280, 2560]),
             available_samples=st.integers(1, 100_000),
             deadline_s=st.floats(0, 100),
         ),
@@ -106,8 +105,11 @@ def test_plan_is_bounded_and_in_order(
     assert batch is not None
     by_name = {item.stream: item for item in streams}
     chosen = [by_name[item.stream] for item in batch.chunks]
-    assert len(chosen) == min(limit, len(streams))
-    left = [item for item in streams if item not in chosen]
+    assert {item.chunk_samples for item in chosen} == {batch.chunk_samples}
+    alike = [item for item in streams if item.chunk_samples == batch.chunk_samples]
+    assert len(chosen) == min(limit, len(alike))
+    assert chosen[0].deadline_s == min(item.deadline_s for item in streams)
+    left = [item for item in alike if item not in chosen]
     assert all(item.deadline_s <= other.deadline_s for item in chosen for other in left)
     for item in batch.chunks:
         assert 0 < item.samples <= by_name[item.stream].available_samples
