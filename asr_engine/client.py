@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 import redis
 from redis.asyncio import Redis
@@ -21,11 +22,13 @@ from asr_engine.errors import (
     NoFreeSlotError,
     OverloadedError,
     UnsupportedLanguageError,
+    UnsupportedModeError,
 )
 from asr_engine.protocol import (
     ADMISSION_TIMEOUT_S,
     COMMAND_FIELD,
     ENGINES_KEY,
+    SESSIONS_KEY,
     Command,
     EngineStatus,
     Reply,
@@ -44,7 +47,13 @@ COMMANDS_TTL_S = 3600
 """Nothing is left of an engine whose name never comes back."""
 
 _REFUSALS: dict[str, type[EngineError]] = {
-    error.code: error for error in (NoFreeSlotError, OverloadedError, UnsupportedLanguageError)
+    error.code: error
+    for error in (
+        NoFreeSlotError,
+        OverloadedError,
+        UnsupportedLanguageError,
+        UnsupportedModeError,
+    )
 }
 
 
@@ -63,7 +72,8 @@ async def request_stream(
     candidates = _candidates(statuses, owner.partition(":")[0], language)
     refusal: EngineError | None = None
     for status in candidates:
-        reply = await _ask(broker, status.engine, session, language, mode_ms)
+        command = Command("open", session, language=language, mode_ms=mode_ms)
+        reply = await _ask(broker, status.engine, command)
         if reply is not None and reply.is_admitted:
             return reply
         if reply is not None:
@@ -73,12 +83,32 @@ async def request_stream(
     raise _why_nobody(statuses, candidates, language)
 
 
-async def set_stream_mode(broker: Redis, *, session: str, mode_ms: int) -> None:
-    """Change the latency mode of a session that runs; harmless for another."""
+async def set_stream_mode(broker: Redis, *, session: str, mode_ms: int) -> Reply | None:
+    """Change the latency mode of a session: the answer of the engine that runs it.
+
+    None where the session waits: the mode is for whoever asks `request_stream` next. Raises
+    UnsupportedModeError where its engine (for a session that waits, every engine) lacks the mode,
+    NoEngineError when none answers or the session is just changing hands, RedisError.
+    """
     owner = _text(await broker.hget(session_key(session), "owner"))
-    if owner:
-        command = Command("set_mode", session, mode_ms=mode_ms, sent_at_s=time.time())
-        await _send(broker, owner.partition(":")[0], command)
+    if not owner:
+        await _check_mode_of_waiting(broker, session, mode_ms)
+        return None
+    command = Command("set_mode", session, mode_ms=mode_ms)
+    reply = await _ask(broker, owner.partition(":")[0], command)
+    if reply is None:
+        raise NoEngineError
+    if not reply.is_admitted:
+        raise _REFUSALS.get(reply.code, NoEngineError)()
+    return reply
+
+
+async def _check_mode_of_waiting(broker: Redis, session: str, mode_ms: int) -> None:
+    statuses = await engine_statuses(broker)
+    if not statuses or await broker.sismember(SESSIONS_KEY, session):
+        raise NoEngineError
+    if not any(mode_ms in status.modes_ms for status in statuses):
+        raise UnsupportedModeError
 
 
 async def engine_statuses(broker: Redis) -> list[EngineStatus]:
@@ -131,12 +161,10 @@ def _why_nobody(
     return NoFreeSlotError()
 
 
-async def _ask(
-    broker: Redis, engine: str, session: str, language: str | None, mode_ms: int
-) -> Reply | None:
+async def _ask(broker: Redis, engine: str, command: Command) -> Reply | None:
+    """The answer to `command`, or None after ADMISSION_TIMEOUT_S."""
     request = secrets.token_hex(16)
-    command = Command("open", session, request, language, mode_ms, sent_at_s=time.time())
-    await _send(broker, engine, command)
+    await _send(broker, engine, replace(command, request=request, sent_at_s=time.time()))
     answer = await broker.blpop([reply_key(request)], timeout=ADMISSION_TIMEOUT_S)
     return None if answer is None else decode_reply(answer[1])
 

@@ -182,7 +182,8 @@ class AudioEntry:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`open` asks for admission and is answered with a Reply; `set_mode` and `drain` are not."""
+    """`open` asks for admission, `set_mode` for another latency mode: each is answered with a Reply
+    to `request`. `drain` is not."""
 
     kind: Literal["open", "set_mode", "drain"]
     session: str = ""
@@ -190,12 +191,13 @@ class Command:
     language: str | None = None
     mode_ms: int = 0
     sent_at_s: float = 0.0
-    """Wall clock, so that an engine ignores an `open` nobody waits for any more."""
+    """Wall clock, so that an engine ignores a request nobody waits for any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer to `open`: admitted with a mode and a packet length, or refused with a code."""
+    """Answer to `open` and `set_mode`: admitted with a mode and a packet length, or refused with a
+    code. `modes_ms` are those that this engine offers, ascending."""
 
     is_admitted: bool
     engine: str
@@ -204,6 +206,7 @@ class Reply:
     packet_ms: int = 0
     code: str = ""
     reason: str = ""
+    modes_ms: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +302,9 @@ def decode_command(data: str | bytes) -> Command:
 
 
 def decode_reply(data: str | bytes) -> Reply:
-    return Reply(**json.loads(data))
+    raw = json.loads(data)
+    raw["modes_ms"] = tuple(raw.get("modes_ms", ()))
+    return Reply(**raw)
 
 
 def decode_status(data: str | bytes) -> EngineStatus:
@@ -341,6 +346,14 @@ PUBLISH_FINAL_LUA: Final = """
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[2], '*', 'e', ARGV[4]) end
 redis.call('HSET', KEYS[1], 'next_utterance', ARGV[2], 'resume_sample', ARGV[3])
+return 1
+"""
+
+SET_MODE_LUA: Final = """
+-- KEYS: session hash. ARGV: epoch, mode_ms.
+-- Only the owner of the present epoch may; its successor begins in this mode. 0 for another.
+if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'mode_ms', ARGV[2])
 return 1
 """
 

@@ -1,4 +1,4 @@
-"""Commands to this engine: the answer to `open`, mode changes, draining."""
+"""Commands to this engine: the answers to `open` and `set_mode`, draining."""
 
 from __future__ import annotations
 
@@ -92,36 +92,31 @@ class Admission:
         if command.kind == "drain":
             self.is_draining = True
             log.info("drain_ordered")
-        elif command.kind == "set_mode":
-            await self._set_mode(command)
         elif time.time() - command.sent_at_s > ADMISSION_TIMEOUT_S:
-            log.info("open_was_stale", session=command.session)
+            log.info("command_was_stale", session=command.session, kind=command.kind)
         else:
             await self._answer(command)
 
-    async def _set_mode(self, command: Command) -> None:
-        running = self._sessions.get(command.session)
-        if running is None:
-            return
-        try:
-            await self._thread.ask(
-                lambda engine: engine.set_mode(running.stream, mode_ms=command.mode_ms)
-            )
-        except EngineError as error:
-            log.warning("mode_refused", session=command.session, code=error.code)
-        else:
-            running.mode_ms = command.mode_ms
-
     async def _answer(self, command: Command) -> None:
         try:
-            reply = await self._admit(command)
+            changes_mode = command.kind == "set_mode"
+            reply = await (self._set_mode(command) if changes_mode else self._admit(command))
             pipe = self._broker.pipeline(transaction=False)
             pipe.rpush(reply_key(command.request), encode(reply))
             pipe.expire(reply_key(command.request), REPLY_TTL_S)
             await pipe.execute()
         except (RedisError, OSError) as error:
             # Without an answer the asker tries elsewhere; a stream nobody feeds goes idle.
-            log.warning("admission_failed", session=command.session, error=type(error).__name__)
+            log.warning("answer_failed", session=command.session, error=type(error).__name__)
+
+    async def _set_mode(self, command: Command) -> Reply:
+        async with self._lifecycle.claiming:  # also keeps two changes in their order
+            try:
+                running = await self._lifecycle.change_mode(command.session, command.mode_ms)
+            except EngineError as error:
+                log.info("mode_refused", session=command.session, code=error.code)
+                return self._refusal(error)
+        return self._admitted(running)
 
     async def _admit(self, command: Command) -> Reply:
         running = self._sessions.get(command.session)
@@ -134,9 +129,21 @@ class Admission:
                     running = await self._open(command)
             except EngineError as error:
                 log.info("stream_refused", session=command.session, code=error.code)
-                return Reply(False, self._name, code=error.code, reason=str(error))
-        mode_ms = running.mode_ms
-        return Reply(True, self._name, running.epoch, mode_ms, packet_ms_for(mode_ms))
+                return self._refusal(error)
+        return self._admitted(running)
+
+    def _admitted(self, running: RunningSession) -> Reply:
+        return Reply(
+            is_admitted=True,
+            engine=self._name,
+            epoch=running.epoch,
+            mode_ms=running.mode_ms,
+            packet_ms=packet_ms_for(running.mode_ms),
+            modes_ms=self._lifecycle.modes_ms,
+        )
+
+    def _refusal(self, error: EngineError) -> Reply:
+        return Reply(False, self._name, code=error.code, reason=str(error))
 
     async def _open(self, command: Command) -> RunningSession:
         if self.is_draining:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import structlog
 
 from asr_engine.asyncio_tasks import LooseTasks
-from asr_engine.errors import EngineError
+from asr_engine.errors import EngineError, UnknownStreamError, UnsupportedModeError
 from asr_engine.streaming import Engine
 from asr_engine.worker.connections import keep_trying
 from asr_engine.worker.model_thread import ModelThread
@@ -34,10 +35,14 @@ class Lifecycle:
         self._capabilities = engine.capabilities
         self._reopenings = LooseTasks()
 
+    @property
+    def modes_ms(self) -> tuple[int, ...]:
+        """The latency modes that the model has, ascending."""
+        return self._capabilities.modes_ms
+
     def mode_for(self, wanted_ms: int) -> int:
         """The wanted latency mode if the model has it, else its default."""
-        modes = self._capabilities.modes_ms
-        return wanted_ms if wanted_ms in modes else self._capabilities.default_mode_ms
+        return wanted_ms if wanted_ms in self.modes_ms else self._capabilities.default_mode_ms
 
     async def begin(
         self, session: str, *, expected: str, mode_ms: int, language: str | None
@@ -60,6 +65,26 @@ class Lifecycle:
             raise
         self._sessions.add(running)
         log.info("stream_opened", session=session, epoch=claim.epoch, mode_ms=mode_ms)
+        return running
+
+    async def change_mode(self, session: str, mode_ms: int) -> RunningSession:
+        """Change the latency mode of a session that runs here; the caller holds `claiming`.
+
+        It is in force from the stream's next step on, and for whoever takes the session after this
+        engine. Raises UnsupportedModeError, UnknownStreamError, RedisError.
+        """
+        running = self._sessions.get(session)
+        if running is None:
+            raise UnknownStreamError
+        if mode_ms not in self.modes_ms:
+            raise UnsupportedModeError
+        if not await self._ownership.set_mode(session, epoch=running.epoch, mode_ms=mode_ms):
+            raise UnknownStreamError
+        # First: a stream that is about to be opened again after a failure takes its mode from here.
+        running.mode_ms = mode_ms
+        with contextlib.suppress(UnknownStreamError):
+            await self._thread.ask(lambda engine: engine.set_mode(running.stream, mode_ms=mode_ms))
+        log.info("mode_changed", session=session, mode_ms=mode_ms)
         return running
 
     async def take_over(self) -> None:

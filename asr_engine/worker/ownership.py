@@ -18,6 +18,7 @@ from asr_engine.protocol import (
     PUBLISH_FINAL_LUA,
     RELEASE_LUA,
     SESSIONS_KEY,
+    SET_MODE_LUA,
     EngineEvent,
     encode,
     engine_key,
@@ -92,6 +93,13 @@ class Ownership:
             str(next_utterance),
             str(resume_sample),
             encode(event) if event else "",
+        )
+        return bool(answer)
+
+    async def set_mode(self, session: str, *, epoch: int, mode_ms: int) -> bool:
+        """Leave word of the latency mode for a successor. False when no longer the owner."""
+        answer = await self._broker.eval(
+            SET_MODE_LUA, 1, session_key(session), str(epoch), str(mode_ms)
         )
         return bool(answer)
 

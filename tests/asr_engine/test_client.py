@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import AsyncIterator
@@ -18,10 +17,12 @@ from asr_engine.errors import (
     NoFreeSlotError,
     OverloadedError,
     UnsupportedLanguageError,
+    UnsupportedModeError,
 )
 from asr_engine.protocol import (
     COMMAND_FIELD,
     ENGINES_KEY,
+    SESSIONS_KEY,
     Command,
     EngineStatus,
     Reply,
@@ -176,10 +177,57 @@ async def test_statuses_are_read_without_an_event_loop_too(broker: Redis) -> Non
     connection.close()
 
 
-async def test_a_mode_change_goes_to_the_owner(broker: Redis) -> None:
-    await client.set_stream_mode(broker, session="s", mode_ms=80)
-    assert await broker.keys("*") == []
+# Modes --------------------------------------------------------------------------------------------
+
+
+async def change_mode(broker: Redis, mode_ms: int = 560) -> Reply | None:
+    return await client.set_stream_mode(broker, session="s", mode_ms=mode_ms)
+
+
+async def test_a_mode_change_is_answered_by_the_owner(broker: Redis) -> None:
     await broker.hset(session_key("s"), "owner", "one:abc")
-    await client.set_stream_mode(broker, session="s", mode_ms=80)
-    ((_id, fields),) = await broker.xrange(commands_key("one"))
-    assert json.loads(fields[COMMAND_FIELD.encode()])["mode_ms"] == 80
+    expected = Reply(True, "one", 3, 560, 200, modes_ms=(160, 560))
+    reply, command = await asyncio.gather(change_mode(broker), answer(broker, "one", expected))
+    assert reply == expected
+    assert (command.kind, command.session, command.mode_ms) == ("set_mode", "s", 560)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("unsupported_mode", UnsupportedModeError), ("unknown_stream", NoEngineError)],
+)
+async def test_a_refused_mode_change_is_raised(
+    broker: Redis, code: str, error: type[EngineError]
+) -> None:
+    await broker.hset(session_key("s"), "owner", "one:abc")
+    refusal = Reply(False, "one", code=code, reason="because")
+    asked, _ = await asyncio.gather(
+        change_mode(broker), answer(broker, "one", refusal), return_exceptions=True
+    )
+    assert isinstance(asked, error)
+
+
+async def test_an_owner_that_is_dead_changes_no_mode(
+    broker: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ADMISSION_TIMEOUT_S", 0.05)
+    await broker.hset(session_key("s"), "owner", "one:abc")
+    with pytest.raises(NoEngineError):
+        await change_mode(broker)
+
+
+async def test_a_session_that_waits_takes_its_mode_when_it_is_heard_again(broker: Redis) -> None:
+    await beat(broker, replace(STATUS, modes_ms=(160, 560)))
+    await broker.hset(session_key("s"), "owner", "")
+    assert await change_mode(broker, 560) is None
+    assert await broker.exists(commands_key("one")) == 0
+    with pytest.raises(UnsupportedModeError):
+        await change_mode(broker, 1120)
+
+
+async def test_a_session_between_two_engines_changes_no_mode(broker: Redis) -> None:
+    """Its successor may have read the old one already."""
+    await beat(broker, replace(STATUS, modes_ms=(160, 560)))
+    await broker.sadd(SESSIONS_KEY, "s")
+    with pytest.raises(NoEngineError):
+        await change_mode(broker)

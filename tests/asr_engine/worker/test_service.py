@@ -18,7 +18,12 @@ from asr_engine.backends.scripted import (
     script,
     script_text,
 )
-from asr_engine.errors import EngineError, NoFreeSlotError
+from asr_engine.errors import (
+    EngineError,
+    NoEngineError,
+    NoFreeSlotError,
+    UnsupportedModeError,
+)
 from asr_engine.protocol import (
     ADMISSION_TIMEOUT_S,
     COMMAND_FIELD,
@@ -286,12 +291,90 @@ async def test_partials_are_told_while_an_utterance_is_open(
 async def test_a_mode_changes_by_command(servers: Servers, start_service: StartService) -> None:
     await start_service(real_time_engine())
     await open_session(servers, "s", mode_ms=1120)
-    await client.set_stream_mode(servers.broker, session="s", mode_ms=80)
+    reply = await client.set_stream_mode(servers.broker, session="s", mode_ms=80)
+    assert reply is not None
+    assert (reply.mode_ms, reply.packet_ms, reply.modes_ms) == (80, 80, (80, 160, 560, 1120))
+    assert await open_session(servers, "s") == reply
+    assert await servers.broker.hget(session_key("s"), "mode_ms") == b"80"
 
-    async def has_changed() -> bool:
-        return (await open_session(servers, "s")).mode_ms == 80
 
-    await eventually(has_changed)
+async def test_the_last_of_many_mode_changes_holds(
+    servers: Servers, start_service: StartService
+) -> None:
+    await start_service(real_time_engine())
+    await open_session(servers, "s")
+    wanted = [80, 1120, 160, 560]
+    replies = await asyncio.gather(
+        *(client.set_stream_mode(servers.broker, session="s", mode_ms=mode) for mode in wanted)
+    )
+    in_the_end = (await open_session(servers, "s")).mode_ms
+    assert {reply.mode_ms for reply in replies if reply} == set(wanted)
+    assert await servers.broker.hget(session_key("s"), "mode_ms") == str(in_the_end).encode()
+
+
+async def test_a_mode_that_the_model_lacks_changes_nothing(
+    servers: Servers, start_service: StartService
+) -> None:
+    await start_service(real_time_engine())
+    await open_session(servers, "s", mode_ms=560)
+    with pytest.raises(UnsupportedModeError):
+        await client.set_stream_mode(servers.broker, session="s", mode_ms=77)
+    assert (await open_session(servers, "s")).mode_ms == 560
+    assert await servers.broker.hget(session_key("s"), "mode_ms") == b"560"
+
+
+async def test_a_mode_of_a_session_that_was_taken_by_another_is_not_changed(
+    servers: Servers, start_service: StartService
+) -> None:
+    await start_service(real_time_engine())
+    await open_session(servers, "s", mode_ms=560)
+    await servers.broker.hset(session_key("s"), "epoch", 7)
+    with pytest.raises(NoEngineError):
+        await client.set_stream_mode(servers.broker, session="s", mode_ms=80)
+    assert await servers.broker.hget(session_key("s"), "mode_ms") == b"560"
+
+
+async def test_a_changed_mode_is_kept_by_a_stream_that_is_opened_again(
+    servers: Servers, start_service: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = FailingModel()
+    opened_ms: list[int] = []
+    open_model = model.open
+
+    def open_and_note(stream: str, *, language: str | None, mode_ms: int) -> None:
+        opened_ms.append(mode_ms)
+        open_model(stream, language=language, mode_ms=mode_ms)
+
+    monkeypatch.setattr(model, "open", open_and_note)
+    await start_service(real_time_engine(model))
+    await open_session(servers, "s")
+    await client.set_stream_mode(servers.broker, session="s", mode_ms=560)
+    model.broken = {"s/1"}
+    await servers.speak("s", encode_blocks(script(8)))
+
+    async def was_opened_again() -> bool:
+        return len(opened_ms) == 2
+
+    await eventually(was_opened_again)
+    assert opened_ms == [160, 560]
+
+
+async def test_a_successor_begins_in_the_changed_mode(
+    servers: Servers, start_service: StartService
+) -> None:
+    first = await start_service(real_time_engine(), "engine-1")
+    await open_session(servers, "s")
+    await client.set_stream_mode(servers.broker, session="s", mode_ms=560)
+    await start_service(real_time_engine(), "engine-2")
+    await first.stop()
+
+    async def has_successor() -> bool:
+        owner = await servers.broker.hget(session_key("s"), "owner")
+        return bool(owner and owner.startswith(b"engine-2"))
+
+    await eventually(has_successor)
+    assert await servers.broker.hget(session_key("s"), "mode_ms") == b"560"
+    assert (await open_session(servers, "s")).mode_ms == 560
 
 
 async def test_an_unknown_mode_becomes_the_default(
