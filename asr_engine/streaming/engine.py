@@ -135,6 +135,7 @@ class Engine:
             stream,
             capabilities=self.capabilities,
             rules=self._rules,
+            window_samples=self._detector.window_samples,
             mode_ms=mode_ms,
             next_utterance=next_utterance,
             first_sample=first_sample,
@@ -251,9 +252,7 @@ class Engine:
         has_heard = False
         for _round in range(WINDOWS_PER_STEP):
             windows = [
-                window
-                for stream in self._streams.values()
-                if (window := stream.next_window(self._detector.window_samples))
+                window for stream in self._streams.values() if (window := stream.next_window())
             ]
             if not windows:
                 break

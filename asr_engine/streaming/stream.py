@@ -25,6 +25,7 @@ from asr_engine.ports import Capabilities, Chunk, Hypothesis
 from asr_engine.results import Word, join_words
 from asr_engine.streaming.audio import StreamAudio
 from asr_engine.streaming.scheduler import ReadyStream
+from asr_engine.streaming.tails import plan_tail
 
 SILENCE_NOTE_S = 5
 """Seconds of silence between two notes that a successor may resume later."""
@@ -32,13 +33,17 @@ SILENCE_NOTE_S = 5
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """An endpoint that was decided: `finish` is due once audio up to `finish_sample` is fed."""
+    """An endpoint that was decided on audio up to `decided_sample`.
+
+    `finish` is due once the whole chunks up to there are fed and, if they do not reach it,
+    `needed_sample`.
+    """
 
     reason: EndpointReason
     has_utterance: bool
     speech_end: int
-    finish_sample: int
-    resume_sample: int
+    decided_sample: int
+    needed_sample: int
     decided_at_s: float
     cut_sample: int | None = None
     is_end_of_span: bool = False
@@ -61,6 +66,7 @@ class Stream:
         *,
         capabilities: Capabilities,
         rules: EndpointRules,
+        window_samples: int,
         mode_ms: int,
         next_utterance: int,
         first_sample: int,
@@ -76,6 +82,8 @@ class Stream:
         self.is_ended = False
         self._capabilities = capabilities
         self._rules = rules
+        self._window_samples = window_samples
+        self._lengths = sorted(set(capabilities.chunk_samples.values()))
         self._arrivals: deque[_Arrival] = deque()
         self._heard = first_sample
         self._fed = first_sample
@@ -112,13 +120,13 @@ class Stream:
 
     # Voice activity -------------------------------------------------------------------------------
 
-    def next_window(self, window_samples: int) -> Chunk | None:
+    def next_window(self) -> Chunk | None:
         """The next window for the detector. None while an endpoint waits to be finished, so that
         the detector never runs ahead of an utterance that it closed."""
         span = self.audio.span
         if self.closing is not None or self._heard >= span.end_sample:
             return None
-        end = self._heard + window_samples
+        end = self._heard + self._window_samples
         if end > span.end_sample and span.closed_by is None:
             return None
         return Chunk(self.name, span.read(self._heard, end), self._heard)
@@ -140,12 +148,13 @@ class Stream:
             return
         if self._heard >= span.end_sample:
             end = span.end_sample
+            context = ms_to_samples(self._capabilities.finish_context_ms)
             self.closing = Closing(
                 reason=span.closed_by,
                 has_utterance=self._activity.is_open,
                 speech_end=min(self._activity.speech_end, end),
-                finish_sample=self._finish_at_end(end),
-                resume_sample=end,
+                decided_sample=end,
+                needed_sample=end if self._capabilities.is_gated else end + context,
                 decided_at_s=now,
                 is_end_of_span=True,
             )
@@ -158,42 +167,22 @@ class Stream:
             self._fed = max(self._fed, decision.start_sample)
 
     def _closing_at(self, decision: Closed, now: float) -> Closing:
-        decided = decision.decided_sample
-        finish = self._whole_chunks(decided)
-        pre_roll = ms_to_samples(self._rules.pre_roll_ms)
+        needed = decision.speech_end + ms_to_samples(self._capabilities.finish_context_ms)
+        if self._capabilities.is_gated:
+            needed = min(needed, decision.decided_sample)
         if decision.cut_sample is not None:
-            finish = max(finish, decision.cut_sample) if self._capabilities.is_gated else finish
-            resume = min(finish, decision.cut_sample)
-        else:
-            context = decision.speech_end + ms_to_samples(self._capabilities.finish_context_ms)
-            if self._capabilities.is_gated:
-                finish = max(finish, min(decided, context))
-            else:
-                finish = max(finish, self._whole_chunks(context, round_up=True))
-            resume = max(decided, finish) - pre_roll
+            # A continuous model is cut at the whole chunk before: it hears the rest with what
+            # follows.
+            needed = decision.cut_sample if self._capabilities.is_gated else 0
         return Closing(
             reason=decision.reason,
             has_utterance=True,
             speech_end=decision.speech_end,
-            finish_sample=finish,
-            resume_sample=resume,
+            decided_sample=decision.decided_sample,
+            needed_sample=needed,
             decided_at_s=now,
             cut_sample=decision.cut_sample,
         )
-
-    def _finish_at_end(self, end: int) -> int:
-        if not self._activity.is_open:
-            return self._fed
-        if self._capabilities.is_gated:
-            return max(self._fed, end)
-        context = ms_to_samples(self._capabilities.finish_context_ms)
-        return self._whole_chunks(end + context, round_up=True)
-
-    def _whole_chunks(self, sample: int, *, round_up: bool = False) -> int:
-        """The last chunk boundary up to `sample`, or with `round_up` the first from it on."""
-        chunk = self.chunk_samples
-        count = max(0, sample - self._fed) + (chunk - 1 if round_up else 0)
-        return self._fed + count // chunk * chunk
 
     # Model ----------------------------------------------------------------------------------------
 
@@ -201,22 +190,53 @@ class Stream:
         """What may be fed now, if it is enough for a step."""
         if self._capabilities.is_gated and not self._has_utterance:
             return None
-        span, closing = self.audio.span, self.closing
+        span, closing, length = self.audio.span, self.closing, self._next_length()
         if closing is None:
-            limit = min(self._heard, span.end_sample)
-        elif span.closed_by is None:
-            limit = min(closing.finish_sample, span.end_sample)
+            limit = min(self._hearable_end, span.end_sample)
         else:
-            limit = closing.finish_sample
+            limit = self._fed + length if self._is_in_tail else closing.decided_sample
+            if span.closed_by is None:
+                limit = min(limit, span.end_sample)
         available = limit - self._fed
-        is_last = (
-            closing is not None and self._capabilities.is_gated and limit == closing.finish_sample
-        )
-        if available < self.chunk_samples and not (is_last and available > 0):
+        if not length or available < length:
             return None
-        arrived = self._arrived_at(self._fed + min(available, self.chunk_samples))
-        deadline = arrived + self.chunk_samples / SAMPLE_RATE
-        return ReadyStream(self.name, self.chunk_samples, available, deadline)
+        ready_at = self._arrived_at(self._fed + length)
+        if closing is not None and self._is_in_tail:
+            ready_at = max(ready_at, closing.decided_at_s)
+        chunk = self.chunk_samples if self._capabilities.is_gated else length
+        return ReadyStream(self.name, chunk, available, ready_at + length / SAMPLE_RATE)
+
+    @property
+    def _hearable_end(self) -> int:
+        """How far the model may hear while no endpoint is decided.
+
+        A continuous model may run ahead of the detector by less than a window, else a chunk that
+        ends within a window would wait for the next packet. It stays behind any endpoint.
+        """
+        ahead = 0 if self._capabilities.is_gated else self._window_samples - 1
+        return self._heard + ahead
+
+    @property
+    def _is_in_tail(self) -> bool:
+        """No whole chunk of the mode is left before the endpoint that was decided."""
+        closing = self.closing
+        return closing is not None and self._fed + self.chunk_samples > closing.decided_sample
+
+    def _next_length(self) -> int:
+        """Samples of the next chunk; 0 when an endpoint needs none any more."""
+        closing = self.closing
+        if closing is None:
+            return self.chunk_samples
+        if not closing.has_utterance:
+            return 0
+        if not self._is_in_tail:
+            return self.chunk_samples
+        rest = max(0, closing.needed_sample - self._fed)
+        if self._capabilities.is_gated or not rest:
+            return rest
+        known = None if closing.is_end_of_span else closing.decided_sample - self._fed
+        lengths = self._lengths if self._capabilities.mixes_chunks else [self.chunk_samples]
+        return plan_tail(rest, known, lengths)[0]
 
     def take_chunk(self, samples: int) -> Chunk:
         """The next `samples` for the model."""
@@ -242,7 +262,7 @@ class Stream:
     @property
     def is_due(self) -> bool:
         """An endpoint waits for nothing but the model's `finish`."""
-        return self.closing is not None and self._fed >= self.closing.finish_sample
+        return self.closing is not None and not self._next_length()
 
     @property
     def needs_model_to_finish(self) -> bool:
@@ -260,7 +280,7 @@ class Stream:
         self._last_partial = ""
         events = [self._final(closing, hypothesis)]
         if closing.cut_sample is not None:
-            self._speech_start = closing.resume_sample
+            self._speech_start = self._resume_after(closing)
             if self._capabilities.is_gated:
                 self._fed = closing.cut_sample
         if closing.is_end_of_span:
@@ -288,7 +308,7 @@ class Stream:
             words = [word for word in words if word.start_ms + word.end_ms < 2 * cut_ms]
         fitted = self._fit(words)
         text = join_words(fitted).strip()
-        resume = closing.resume_sample
+        resume = self._resume_after(closing)
         if fitted and not self._capabilities.is_gated:
             # A long chunk may reach into the next utterance: its words are said already.
             resume = max(resume, ms_to_samples(fitted[-1].end_ms))
@@ -312,6 +332,14 @@ class Stream:
         self.next_utterance += 1
         self._last_end_ms = end
         return final
+
+    def _resume_after(self, closing: Closing) -> int:
+        """From where a successor must hear the audio again, once `closing` is finished."""
+        if closing.is_end_of_span:
+            return closing.decided_sample
+        if closing.cut_sample is not None:
+            return min(self._fed, closing.cut_sample)
+        return max(closing.decided_sample, self._fed) - ms_to_samples(self._rules.pre_roll_ms)
 
     def _fit(self, words: Sequence[Word]) -> tuple[Word, ...]:
         """`words` in order, within what follows the last utterance and what was fed."""

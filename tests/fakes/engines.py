@@ -41,8 +41,18 @@ class FailingModel(ScriptedModel):
 class CountingModel(ScriptedModel):
     """Remembers what each step was given: (stream, samples) of every chunk."""
 
-    def __init__(self, *, is_gated: bool = False, takes_longer_chunks: bool = False) -> None:
-        super().__init__(is_gated=is_gated, takes_longer_chunks=takes_longer_chunks)
+    def __init__(
+        self,
+        *,
+        is_gated: bool = False,
+        takes_longer_chunks: bool = False,
+        mixes_chunks: bool = True,
+    ) -> None:
+        super().__init__(
+            is_gated=is_gated,
+            takes_longer_chunks=takes_longer_chunks,
+            mixes_chunks=mixes_chunks,
+        )
         self.steps: list[list[tuple[str, int]]] = []
 
     def step(self, chunks: Sequence[Chunk]) -> list[Hypothesis]:

@@ -52,9 +52,11 @@ MODES = pytest.mark.parametrize("mode_ms", [80, 160, 560, 1120])
 PAUSE: list[int | None] = [None] * 10
 
 
-def played(engine: Engine, blocks: list[int | None], stream: str = "a") -> list[StreamEvent]:
+def played(
+    engine: Engine, blocks: list[int | None], stream: str = "a", *, mode_ms: int = 0
+) -> list[StreamEvent]:
     """Open `stream`, hear `blocks` at once, leave it open."""
-    engine.open_stream(stream)
+    engine.open_stream(stream, mode_ms=mode_ms)
     engine.accept_audio(stream, 0, encode_blocks(blocks))
     return run(engine)
 
@@ -125,14 +127,45 @@ def test_a_final_is_preceded_by_growing_partials_of_its_utterance(*, is_gated: b
 
 
 @KINDS
-def test_final_comes_at_the_endpoint_without_more_audio(*, is_gated: bool) -> None:
-    """The silence rule and no more: a speaker who falls silent is not kept waiting."""
+@MODES
+def test_final_comes_at_the_endpoint_without_more_audio(mode_ms: int, *, is_gated: bool) -> None:
+    """The silence rule and no more, however long the mode's chunk: a speaker who falls silent is
+    not kept waiting."""
     engine = scripted_engine(is_gated=is_gated)
-    events = played(engine, [*PAUSE, *range(6), *[None] * 7])
+    events = played(engine, [*PAUSE, *range(6), *[None] * 7], mode_ms=mode_ms)
     assert text_of(events) == script_text(range(6))
     (final,) = finals_of(events)
     assert final.reason is EndpointReason.SILENCE
     assert abs(final.speech_end_ms - 1600) <= 32
+
+
+@MODES
+def test_a_model_of_one_chunk_length_finishes_on_whole_chunks(mode_ms: int) -> None:
+    """It waits for the chunk that holds the end of speech, at 1.6 s, and 0.3 s of context."""
+    model = CountingModel(mixes_chunks=False)
+    engine = scripted_engine(model)
+    engine.open_stream("a", mode_ms=mode_ms)
+    events: list[StreamEvent] = []
+    for index, block in enumerate([*PAUSE, *range(6), *[None] * 20]):
+        if not finals_of(events):
+            engine.accept_audio("a", index * BLOCK_SAMPLES, encode_blocks([block]))
+            events += run(engine)
+    assert text_of(events) == script_text(range(6))
+    fed_ms = [samples_to_ms(samples) for step in model.steps for _, samples in step]
+    assert set(fed_ms) == {mode_ms}
+    assert sum(fed_ms) >= 1900
+    assert sum(fed_ms[:-1]) <= 2300
+
+
+def test_chunks_that_end_within_a_window_do_not_wait_for_the_next_packet() -> None:
+    """80 ms are two and a half windows of the detector."""
+    model = CountingModel()
+    engine = scripted_engine(model)
+    engine.open_stream("a", mode_ms=80)
+    for index in range(5):
+        engine.accept_audio("a", index * 1280, encode_blocks([None])[:1280])
+        run(engine)
+        assert len(model.steps) == index + 1
 
 
 @KINDS

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from asr_engine.audio import FloatSamples
+from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.backends.scripted import BLOCK_SAMPLES, encode_blocks, script, script_text
 from asr_engine.events import Final, Gap, StreamEvent
 from asr_engine.streaming import Engine
-from tests.fakes.engines import finals_of, hear_alone, packets, run, scripted_engine, text_of
+from tests.fakes.engines import (
+    CountingModel,
+    finals_of,
+    hear_alone,
+    packets,
+    run,
+    scripted_engine,
+    text_of,
+)
 
 BLOCKS = script(24, utterance_words=7, pause_ms=900)
 MODES = st.sampled_from([80, 160, 560, 1120])
@@ -176,3 +185,38 @@ def _successor(said: list[Final], mode_ms: int, *, is_gated: bool) -> Engine:
         first_sample=said[-1].resume_sample if said else 0,
     )
     return engine
+
+
+def _led(lead: int, blocks: list[int | None]) -> FloatSamples:
+    return np.concatenate([np.zeros(lead, dtype=np.float32), encode_blocks(blocks)])
+
+
+@PLAIN
+@given(st.integers(0, 17_919), MODES, st.booleans(), st.booleans())
+def test_last_word_is_kept_at_the_end_for_every_remainder_of_a_chunk(
+    lead: int, mode_ms: int, is_gated: bool, mixes_chunks: bool
+) -> None:
+    model = CountingModel(is_gated=is_gated, mixes_chunks=mixes_chunks)
+    events = hear_alone(
+        scripted_engine(model), _led(lead, [*[None] * 5, *range(12)]), mode_ms=mode_ms
+    )
+    assert text_of(events) == script_text(range(12))
+
+
+@PLAIN
+@given(st.integers(0, 17_919), MODES, st.sampled_from([20, 100, 333]))
+def test_last_word_is_kept_at_every_endpoint_within_few_steps(
+    lead: int, mode_ms: int, packet_ms: int
+) -> None:
+    """Nothing comes after the silence rule's audio, wherever the end of speech lies in a chunk."""
+    model = CountingModel()
+    engine = scripted_engine(model)
+    engine.open_stream("a", mode_ms=mode_ms)
+    events: list[StreamEvent] = []
+    samples = _led(lead, [*[None] * 5, *range(12), *[None] * 7])
+    for first_sample, packet in packets(samples, [packet_ms * SAMPLE_RATE // 1000]):
+        engine.accept_audio("a", first_sample, packet)
+        events += run(engine)
+    assert text_of(events) == script_text(range(12))
+    tail = [step for step in model.steps if step != [("a", mode_ms * SAMPLE_RATE // 1000)]]
+    assert len(tail) <= 3
