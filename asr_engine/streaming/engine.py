@@ -171,9 +171,10 @@ class Engine:
         self._stream(stream).audio.end(reason)
 
     def set_mode(self, stream: str, *, mode_ms: int) -> None:
-        """Change the latency mode before the next step outside an endpoint.
+        """Change the latency mode before the stream's next chunk.
 
-        Raises UnsupportedModeError.
+        A model that does not mix chunks first finishes an endpoint that waits. Raises
+        UnsupportedModeError.
         """
         if mode_ms not in self.capabilities.chunk_samples:
             raise UnsupportedModeError
@@ -236,7 +237,9 @@ class Engine:
     def _change_modes(self) -> bool:
         has_changed = False
         for name, stream in list(self._streams.items()):
-            if stream.wanted_mode_ms != stream.mode_ms and stream.closing is None:
+            if stream.wanted_mode_ms == stream.mode_ms:
+                continue
+            if stream.closing is None or self.capabilities.mixes_chunks:
                 mode_ms = stream.wanted_mode_ms
 
                 def change(name: str = name, mode_ms: int = mode_ms) -> None:

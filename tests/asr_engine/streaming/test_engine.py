@@ -509,6 +509,18 @@ def test_mode_changes_while_a_stream_runs(*, is_gated: bool) -> None:
     assert text_of(events) == script_text(blocks)
 
 
+def test_a_mode_change_counts_from_the_next_chunk_even_while_an_endpoint_waits() -> None:
+    model = CountingModel()
+    engine = scripted_engine(model)
+    engine.open_stream("a", mode_ms=80)
+    engine.accept_audio("a", 0, encode_blocks([*PAUSE, 1, 2, *PAUSE]))
+    engine.step()
+    engine.set_mode("a", mode_ms=560)
+    engine.step()
+    assert model.steps == [[("a", 1280)], [("a", 8960)]]
+    assert text_of(run(engine)) == "w1 w2"
+
+
 def test_finalisation_delay_is_measured_from_the_decision() -> None:
     engine = scripted_engine()
     played(engine, [*PAUSE, 1, 2, *PAUSE])

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
+from random import Random
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
-from asr_engine.backends.scripted import BLOCK_SAMPLES, encode_blocks, script, script_text
+from asr_engine.backends.scripted import (
+    BLOCK_SAMPLES,
+    ScriptedModel,
+    encode_blocks,
+    script,
+    script_text,
+)
 from asr_engine.events import Final, Gap, StreamEvent
 from asr_engine.streaming import Engine
 from tests.fakes.engines import (
@@ -220,3 +227,68 @@ def test_last_word_is_kept_at_every_endpoint_within_few_steps(
     assert text_of(events) == script_text(range(12))
     tail = [step for step in model.steps if step != [("a", mode_ms * SAMPLE_RATE // 1000)]]
     assert len(tail) <= 3
+
+
+@PLAIN
+@given(
+    st.lists(st.tuples(st.integers(0, 150_000), MODES), min_size=10, max_size=10),
+    SIZES,
+    st.sampled_from(["continuous", "of one chunk length", "gated"]),
+)
+def test_mode_changes_anywhere_lose_and_double_no_word(
+    changes: list[tuple[int, int]], sizes: list[int], kind: str
+) -> None:
+    engine = scripted_engine(
+        CountingModel(is_gated=kind == "gated", mixes_chunks=kind == "continuous")
+    )
+    engine.open_stream("a")
+    waiting = sorted(changes)
+    events: list[StreamEvent] = []
+    for first_sample, packet in packets(audio(), sizes):
+        engine.accept_audio("a", first_sample, packet)
+        while waiting and waiting[0][0] < first_sample + len(packet):
+            engine.set_mode("a", mode_ms=waiting.pop(0)[1])
+            engine.step()
+        events += engine.take_events() + run(engine)
+    engine.end_audio("a")
+    events += run(engine)
+    assert text_of(events) == script_text(BLOCKS)
+
+
+@settings(PLAIN, max_examples=6)
+@given(
+    st.sampled_from([20, 100, 333]),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_thirty_two_streams_of_every_mode_say_what_their_scripts_say(
+    packet_ms: int, is_gated: bool, random: Random
+) -> None:
+    """At staggered starts, each with words of its own; half of them change the mode on the way."""
+    model = ScriptedModel(slots=32, is_gated=is_gated)
+    engine = scripted_engine(model)
+    modes = model.capabilities.modes_ms
+    scripts = {
+        str(index): script(14, first=100 * index, utterance_words=5, pause_ms=800)
+        for index in range(32)
+    }
+    waiting: dict[str, list[tuple[int, FloatSamples] | None]] = {}
+    for index, (stream, blocks) in enumerate(scripts.items()):
+        engine.open_stream(stream, mode_ms=modes[index % 4])
+        size = packet_ms * SAMPLE_RATE // 1000
+        waiting[stream] = [None] * random.randrange(40) + list(
+            packets(encode_blocks(blocks), [size])
+        )
+    events: list[StreamEvent] = []
+    while any(waiting.values()):
+        for stream, queue in waiting.items():
+            if queue and (entry := queue.pop(0)) is not None:
+                engine.accept_audio(stream, *entry)
+                if not queue:
+                    engine.end_audio(stream)
+        changing = str(random.randrange(16))
+        engine.set_mode(changing, mode_ms=random.choice(modes))
+        engine.step()
+    events += run(engine)
+    for stream, blocks in scripts.items():
+        assert text_of(events, stream) == script_text(blocks)
