@@ -29,6 +29,9 @@ from asr_engine.streaming.tails import plan_tail
 
 SILENCE_NOTE_S = 5
 """Seconds of silence between two notes that a successor may resume later."""
+LATE_WORD_MS = 1000
+"""How long after the end of speech a word of it may still come: it is shown with the next utterance
+rather than lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class Stream:
         self._activity = Activity()
         self._speech_start = first_sample
         self._last_end_ms = 0
+        self._last_speech_end_ms = -LATE_WORD_MS
         self._last_partial = ""
 
     # Audio in -------------------------------------------------------------------------------------
@@ -170,10 +174,11 @@ class Stream:
         needed = decision.speech_end + ms_to_samples(self._capabilities.finish_context_ms)
         if self._capabilities.is_gated:
             needed = min(needed, decision.decided_sample)
-        if decision.cut_sample is not None:
-            # A continuous model is cut at the whole chunk before: it hears the rest with what
-            # follows.
-            needed = decision.cut_sample if self._capabilities.is_gated else 0
+        if decision.cut_sample is not None and self._capabilities.is_gated:
+            needed = decision.cut_sample
+        elif self._activity.is_open:
+            # Speech goes on: cut at the whole chunk before, the rest is heard with what follows.
+            needed = 0
         return Closing(
             reason=decision.reason,
             has_utterance=True,
@@ -249,15 +254,14 @@ class Stream:
         """The partial that a hypothesis makes, if it says anything new."""
         if not self._has_utterance:
             return None
-        words = self._fit(hypothesis.words)
+        words = self._fit(self._without_strays(hypothesis.words))
         text = join_words(words).strip()
         if not text or text == self._last_partial:
             return None
         self._last_partial = text
         start, end = self._times(words, self._heard)
-        return Partial(
-            self.name, self.next_utterance, start, end, text, words, hypothesis.stable_words
-        )
+        stable = len(self._without_strays(hypothesis.words[: hypothesis.stable_words]))
+        return Partial(self.name, self.next_utterance, start, end, text, words, stable)
 
     @property
     def is_due(self) -> bool:
@@ -279,6 +283,8 @@ class Stream:
         self.closing = None
         self._last_partial = ""
         events = [self._final(closing, hypothesis)]
+        if closing.has_utterance:
+            self._last_speech_end_ms = samples_to_ms(closing.speech_end)
         if closing.cut_sample is not None:
             self._speech_start = self._resume_after(closing)
             if self._capabilities.is_gated:
@@ -306,7 +312,7 @@ class Stream:
         if closing.cut_sample is not None and self._capabilities.is_gated:
             cut_ms = samples_to_ms(closing.cut_sample)
             words = [word for word in words if word.start_ms + word.end_ms < 2 * cut_ms]
-        fitted = self._fit(words)
+        fitted = self._fit(self._without_strays(words))
         text = join_words(fitted).strip()
         resume = self._resume_after(closing)
         if fitted and not self._capabilities.is_gated:
@@ -340,6 +346,14 @@ class Stream:
         if closing.cut_sample is not None:
             return min(self._fed, closing.cut_sample)
         return max(closing.decided_sample, self._fed) - ms_to_samples(self._rules.pre_roll_ms)
+
+    def _without_strays(self, words: Sequence[Word]) -> Sequence[Word]:
+        """`words` without those that a continuous model made of noise before the utterance."""
+        if self._capabilities.is_gated or not self._capabilities.has_word_times:
+            return words
+        begin_ms = samples_to_ms(self._speech_start) - self._rules.pre_roll_ms
+        late_ms = self._last_speech_end_ms + LATE_WORD_MS
+        return [word for word in words if word.end_ms > begin_ms or word.end_ms <= late_ms]
 
     def _fit(self, words: Sequence[Word]) -> tuple[Word, ...]:
         """`words` in order, within what follows the last utterance and what was fed."""

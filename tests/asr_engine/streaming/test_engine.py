@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,6 +37,8 @@ from asr_engine.events import (
     Partial,
     StreamEvent,
 )
+from asr_engine.ports import Chunk, Hypothesis
+from asr_engine.results import Word
 from asr_engine.streaming import Engine
 from tests.fakes.engines import (
     CountingModel,
@@ -299,6 +303,19 @@ def test_endless_speech_is_bounded_for_a_continuous_model() -> None:
 
 @KINDS
 @MODES
+def test_an_utterance_cut_by_length_in_a_pause_keeps_its_last_word(
+    mode_ms: int, *, is_gated: bool
+) -> None:
+    """Nobody speaks again, so that no later utterance could bring it."""
+    rules = EndpointRules(max_utterance_ms=3000, cut_search_ms=1000)
+    engine = scripted_engine(is_gated=is_gated, rules=rules)
+    events = played(engine, [*PAUSE, *range(26), *[None] * 12], mode_ms=mode_ms)
+    (final,) = finals_of(events)
+    assert (final.text, final.reason) == (script_text(range(26)), EndpointReason.LENGTH)
+
+
+@KINDS
+@MODES
 def test_a_successor_says_exactly_what_was_left(mode_ms: int, *, is_gated: bool) -> None:
     """From any final's resume_sample and number on, another engine says the rest."""
     audio = encode_blocks(script(48))
@@ -519,6 +536,49 @@ def test_a_mode_change_counts_from_the_next_chunk_even_while_an_endpoint_waits()
     engine.step()
     assert model.steps == [[("a", 1280)], [("a", 8960)]]
     assert text_of(run(engine)) == "w1 w2"
+
+
+class ImaginativeModel(ScriptedModel):
+    """Hears words in noise: each of `imagined` once the audio up to its end was fed."""
+
+    def __init__(self, imagined: list[Word]) -> None:
+        super().__init__()
+        self._imagined = imagined
+        self._said_ms = self._heard_ms = 0
+
+    def step(self, chunks: Sequence[Chunk]) -> list[Hypothesis]:
+        (chunk,) = chunks
+        self._heard_ms = samples_to_ms(chunk.start_sample + len(chunk.samples))
+        return [self._imagine(item) for item in super().step(chunks)]
+
+    def finish(self, streams: Sequence[str]) -> list[Hypothesis]:
+        last = [self._imagine(item) for item in super().finish(streams)]
+        self._said_ms = self._heard_ms
+        return last
+
+    def _imagine(self, hypothesis: Hypothesis) -> Hypothesis:
+        more = [word for word in self._imagined if self._said_ms < word.end_ms <= self._heard_ms]
+        words = sorted((*hypothesis.words, *more), key=lambda word: word.start_ms)
+        return replace(
+            hypothesis, words=tuple(words), stable_words=hypothesis.stable_words + len(more)
+        )
+
+
+def test_words_heard_in_noise_before_an_utterance_are_dropped_but_not_its_predecessors() -> None:
+    """A continuous model hears what voice activity did not take for speech."""
+    imagined = [
+        Word("noise", 500, 700),
+        Word("late", 4050, 4250),  # the speech before ended at 3.3 s
+        Word("noise", 5000, 5200),
+        Word("onset", 5900, 6100),  # within the pre-roll of speech at 6.3 s
+    ]
+    blocks: list[int | None] = [*[None] * 30, 1, 2, 3, *[None] * 30, 4, 5, *PAUSE]
+    events = played(scripted_engine(ImaginativeModel(imagined)), blocks)
+    assert [final.text for final in finals_of(events)] == ["w1 w2 w3", "late onset w4 w5"]
+    partials = [event for event in events if isinstance(event, Partial)]
+    assert not [partial for partial in partials if "noise" in partial.text]
+    assert all(partial.stable_words <= len(partial.words) for partial in partials)
+    assert partials[-1].words[0].text == "late"
 
 
 def test_finalisation_delay_is_measured_from_the_decision() -> None:
