@@ -8,6 +8,7 @@ call and no other: each is reported by a Failed event.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -39,7 +40,8 @@ from asr_engine.ports import (
     StreamingModel,
     VoiceActivityDetector,
 )
-from asr_engine.streaming.metrics import TOLERATED_LAG_MS, EngineMetrics, LoadMeter
+from asr_engine.streaming.load import BUSY_SHARE, TOLERATED_LAG_MS, LoadMeter
+from asr_engine.streaming.metrics import EngineMetrics
 from asr_engine.streaming.scheduler import Batch, ReadyStream, Scheduler
 from asr_engine.streaming.slots import SlotPool
 from asr_engine.streaming.stream import Stream
@@ -87,7 +89,10 @@ class Engine:
         )
         advised = self.capabilities.slots
         self._slots = SlotPool(min(slots, advised) if slots else advised)
-        self._load = LoadMeter()
+        self._load = LoadMeter(
+            batch_limit=self.capabilities.batch_limit,
+            takes_longer_chunks=self.capabilities.takes_longer_chunks,
+        )
         self._streams: dict[str, Stream] = {}
         self._lag_noted_at_s: dict[str, float] = {}
         self._events: list[StreamEvent] = []
@@ -96,12 +101,24 @@ class Engine:
 
     # Verbs ----------------------------------------------------------------------------------------
 
-    def check_admission(self) -> None:
-        """Raises NoFreeSlotError or OverloadedError when a new stream would be refused."""
+    def check_admission(self, *, mode_ms: int = 0) -> None:
+        """Raises NoFreeSlotError or OverloadedError when a new stream would be refused.
+
+        `mode_ms` is the mode that it asks for (0: the model's default). An idle engine takes any.
+        """
         if self._slots.free == 0:
             raise NoFreeSlotError
-        lag_ms = max(self.behind_ms().values(), default=0)
-        if lag_ms > TOLERATED_LAG_MS or self._load.is_saturated(self._clock.now()):
+        if not self._streams:
+            return
+        lag_ms = max(self.behind_ms().values())
+        share = self._busy_share_with(mode_ms or self.capabilities.default_mode_ms)
+        if lag_ms > TOLERATED_LAG_MS or share > BUSY_SHARE:
+            log.info(
+                "stream_would_be_late",
+                streams=len(self._streams),
+                lag_ms=lag_ms,
+                busy_percent=round(100 * share),
+            )
             raise OverloadedError
 
     def open_stream(
@@ -189,6 +206,7 @@ class Engine:
 
         False when there was nothing to do.
         """
+        started = self._clock.now()
         has_worked = self._change_modes() | self._listen() | self._finish_due()
         batch = self._scheduler.plan(self.ready_streams(), self._clock.now())
         if batch is not None:
@@ -196,6 +214,9 @@ class Engine:
             self._finish_due()
             has_worked = True
         self._note_lag()
+        if has_worked:
+            now = self._clock.now()
+            self._load.add_turn(now=now, busy_s=now - started)
         return has_worked
 
     def take_events(self) -> list[StreamEvent]:
@@ -231,6 +252,13 @@ class Engine:
     def behind_ms(self) -> dict[str, int]:
         """How far the model is behind the audio that is held, by stream."""
         return {name: stream.behind_ms for name, stream in self._streams.items()}
+
+    def _busy_share_with(self, mode_ms: int) -> float:
+        """Share of the time that the engine would be busy with one stream more in `mode_ms`."""
+        lengths = self.capabilities.chunk_samples
+        counts = Counter(stream.chunk_samples for stream in self._streams.values())
+        counts[lengths.get(mode_ms, lengths[self.capabilities.default_mode_ms])] += 1
+        return self._load.busy_share(counts, now=self._clock.now())
 
     # One step -------------------------------------------------------------------------------------
 
@@ -290,8 +318,12 @@ class Engine:
             return
         self._failures_in_a_row = 0
         now = self._clock.now()
-        fill = len(chunks) / self.capabilities.batch_limit
-        self._load.add(now=now, busy_s=now - started, fill=fill)
+        # The short last chunk of an utterance costs nothing before `finish`.
+        whole = sum(len(chunk.samples) >= batch.chunk_samples for chunk in chunks)
+        if whole:
+            self._load.add_step(
+                now=now, chunk_samples=batch.chunk_samples, streams=whole, busy_s=now - started
+            )
         self.metrics.step_seconds.observe(now - started)
         self.metrics.batch_streams.observe(len(chunks))
         for hypothesis in hypotheses:
@@ -324,14 +356,10 @@ class Engine:
     def _finish_by_model(self, streams: Sequence[Stream]) -> None:
         names = [stream.name for stream in streams]
         hypotheses: list[Hypothesis] = []
-        started = self._clock.now()
         if not self._guard(names, lambda: hypotheses.extend(self._model.finish(names))):
             self._failures_in_a_row += 1
             return
         self._failures_in_a_row = 0
-        now = self._clock.now()
-        fill = len(names) / self.capabilities.batch_limit
-        self._load.add(now=now, busy_s=now - started, fill=fill)
         for stream, hypothesis in zip(streams, hypotheses, strict=True):
             self._close_utterance(stream, hypothesis)
 

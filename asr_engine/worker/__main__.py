@@ -13,7 +13,6 @@ import numpy as np
 import structlog
 from prometheus_client import start_http_server
 
-from asr_engine.audio import SAMPLE_RATE
 from asr_engine.config import EngineSettings, engine_settings
 from asr_engine.errors import EngineError, ModelError, UnsupportedLanguageError
 from asr_engine.events import Failed
@@ -44,19 +43,37 @@ def configure_log() -> None:
 def rehearse(engine: Engine) -> None:
     """Load and try what a first stream needs, so that its admission need not wait for it.
 
-    Raises ModelError when a model cannot be used.
+    A model that hears silence is also tried with more and more streams at once: the engine then
+    knows from the start what they cost, and admits as many as it can keep on time. Raises
+    ModelError when a model cannot be used.
     """
+    usable: str | None = ENGLISH
     for language in (ENGLISH, None):
-        stream = "rehearsal"
         with contextlib.suppress(UnsupportedLanguageError):
-            engine.open_stream(stream, language=language)
-            engine.accept_audio(stream, 0, np.zeros(SAMPLE_RATE, dtype=np.float32))
-            engine.end_audio(stream)
-            while engine.step():
-                pass
-            if any(isinstance(event, Failed) for event in engine.take_events()):
-                raise ModelError("the model failed on a second of silence")
-            engine.close_stream(stream)
+            _hear_silence(engine, language, streams=1)
+            usable = language
+    together = min(engine.slots, engine.capabilities.batch_limit)
+    streams = 1
+    while streams < together and not engine.capabilities.is_gated:
+        streams = min(2 * streams, together)
+        _hear_silence(engine, usable, streams=streams)
+
+
+def _hear_silence(engine: Engine, language: str | None, *, streams: int) -> None:
+    """Three chunks: one that may be slow because it is the first of its size, and two more."""
+    names = [f"rehearsal-{index}" for index in range(streams)]
+    capabilities = engine.capabilities
+    samples = 3 * capabilities.chunk_samples[capabilities.default_mode_ms]
+    for name in names:
+        engine.open_stream(name, language=language)
+        engine.accept_audio(name, 0, np.zeros(samples, dtype=np.float32))
+        engine.end_audio(name)
+    while engine.step():
+        pass
+    if any(isinstance(event, Failed) for event in engine.take_events()):
+        raise ModelError("the model failed on silence")
+    for name in names:
+        engine.close_stream(name)
 
 
 async def serve(engine: Engine, settings: EngineSettings) -> None:

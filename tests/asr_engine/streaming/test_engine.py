@@ -501,6 +501,17 @@ def test_new_streams_are_refused_while_one_lags() -> None:
     engine.check_admission()
 
 
+def test_a_refusal_for_load_is_logged_with_its_figures() -> None:
+    engine = scripted_engine()
+    engine.open_stream("a")
+    engine.accept_audio("a", 0, encode_blocks([None] * 50))
+    with structlog.testing.capture_logs() as logs, pytest.raises(OverloadedError):
+        engine.check_admission()
+    (entry,) = logs
+    assert entry["event"] == "stream_would_be_late"
+    assert (entry["streams"], entry["lag_ms"], entry["busy_percent"]) == (1, 4840, 0)
+
+
 def test_full_engine_refuses_by_slots() -> None:
     engine = scripted_engine(ScriptedModel(slots=1))
     engine.open_stream("a")
