@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -30,7 +31,16 @@ class EngineSettings(BaseSettings):
     model_dir: Path = BASE_DIR / "var" / "models"
     """The model store: one folder (or .nemo file) per model."""
     live_backend: str = "auto"
-    """`auto`, `whisper` or `scripted`. `auto` takes the best backend whose model is present."""
+    """`auto`, `nemo`, `whisper` or `scripted`. `auto` is `nemo` where `ASR_NEMO_MODEL` names an
+    installed model, else `whisper`."""
+    nemo_model: str = ""
+    """A cache-aware streaming model of the store, brought with `manage.py models add` or made with
+    `manage.py models export`."""
+    nemo_decoder: Literal["rnnt", "ctc"] = "rnnt"
+    """Decoder of a hybrid model: `rnnt` or `ctc`."""
+    nemo_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """How a cache-aware model computes on a GPU: `float32`, `bfloat16` or `float16`; `auto` is
+    bfloat16 where the GPU has it. A CPU computes in float32."""
     live_model_en: str = "whisper-tiny.en"
     """Model of the Whisper live backend for English."""
     live_model: str = "whisper-base"

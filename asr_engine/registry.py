@@ -8,7 +8,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from asr_engine.errors import ModelError
+import structlog
+
+from asr_engine.errors import ModelError, ModelMissingError
+from asr_engine.store import ModelStore
 
 if TYPE_CHECKING:
     from asr_engine.config import EngineSettings
@@ -19,16 +22,19 @@ if TYPE_CHECKING:
         VoiceActivityDetector,
     )
 
+log = structlog.get_logger(__name__)
+
 _WHISPER_LIVE = "asr_engine.backends.whisper_live:create"
+_NEMO = "asr_engine.backends.cache_aware.loading:create"
 _SILERO = "asr_engine.backends.silero:create"
 
 LIVE_BACKENDS = {
-    "auto": _WHISPER_LIVE,
+    "nemo": _NEMO,
     "whisper": _WHISPER_LIVE,
     "scripted": "asr_engine.backends.scripted:create",
 }
 DETECTORS = {
-    "auto": _SILERO,
+    "nemo": _SILERO,
     "whisper": _SILERO,
     "scripted": "asr_engine.backends.scripted:create_detector",
 }
@@ -42,15 +48,22 @@ SPEECH_FINDERS = {
 }
 
 
+def live_backend(settings: EngineSettings) -> str:
+    """The live backend's name, with `auto` resolved."""
+    if settings.live_backend != "auto":
+        return settings.live_backend
+    return "nemo" if _has_nemo_model(settings) else "whisper"
+
+
 def streaming_model(settings: EngineSettings) -> StreamingModel:
     """The live model that `settings.live_backend` names, loaded. Raises ModelError."""
-    model: StreamingModel = _create(LIVE_BACKENDS, settings.live_backend, settings)
+    model: StreamingModel = _create(LIVE_BACKENDS, live_backend(settings), settings)
     return model
 
 
 def voice_activity(settings: EngineSettings) -> VoiceActivityDetector:
     """The voice activity detector that belongs to the live backend. Raises ModelError."""
-    detector: VoiceActivityDetector = _create(DETECTORS, settings.live_backend, settings)
+    detector: VoiceActivityDetector = _create(DETECTORS, live_backend(settings), settings)
     return detector
 
 
@@ -64,6 +77,17 @@ def speech_finder(settings: EngineSettings) -> SpeechFinder:
     """The speech finder that belongs to the batch backend. Raises ModelError."""
     finder: SpeechFinder = _create(SPEECH_FINDERS, settings.batch_backend, settings)
     return finder
+
+
+def _has_nemo_model(settings: EngineSettings) -> bool:
+    if not settings.nemo_model:
+        return False
+    try:
+        ModelStore(settings.model_dir).path(settings.nemo_model)
+    except ModelMissingError:
+        log.warning("nemo_model_missing", model=settings.nemo_model)
+        return False
+    return True
 
 
 def _create(paths: dict[str, str], name: str, settings: EngineSettings) -> Any:

@@ -18,7 +18,7 @@ from django.core.checks import CheckMessage, Tags, register
 from pydantic_settings import BaseSettings
 
 from asr_engine.config import EngineSettings, engine_settings
-from asr_engine.store import ModelState, ModelStore
+from asr_engine.store import MODELS, ModelState, ModelStore
 from webapp.config import Settings, named_variables, site_settings
 
 PREFIXES: dict[str, type[BaseSettings]] = {"TRANSCRIBE_": Settings, "ASR_": EngineSettings}
@@ -49,7 +49,11 @@ def check_models(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[C
         checks.Warning(
             f"The speech model {name} is {states.get(name, ModelState.MISSING)} in "
             f"{settings.model_dir}.",
-            hint=f"Run `manage.py models fetch {name}`.",
+            hint=(
+                f"Run `manage.py models fetch {name}`."
+                if name in MODELS
+                else f"Run `manage.py models add {name} FILE.nemo`."
+            ),
             id="transcription.W001",
         )
         for name in sorted(models_needed(settings))
@@ -60,8 +64,13 @@ def check_models(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[C
 def models_needed(settings: EngineSettings) -> set[str]:
     """Names in the model store that this configuration will load."""
     needed: set[str] = set()
-    if settings.live_backend in {"auto", "whisper"}:
+    backend = settings.live_backend
+    if backend == "auto":
+        backend = "nemo" if settings.nemo_model else "whisper"
+    if backend == "whisper":
         needed |= {settings.live_model, settings.live_model_en, "silero-vad"}
+    elif backend == "nemo":
+        needed |= {settings.nemo_model, "silero-vad"}
     if settings.batch_backend == "whisper":
         needed |= {settings.batch_model, "silero-vad"}
     return needed
