@@ -133,7 +133,7 @@ class UnknownStreamError(StreamError):
 
 class UnsupportedModeError(StreamError):
     code = "unsupported_mode"
-    sentence = "The running speech model does not offer this latency mode."
+    sentence = "The running speech model does not offer this speed (latency mode)."
 
 
 class BadPacketError(StreamError):

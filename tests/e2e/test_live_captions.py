@@ -126,9 +126,11 @@ def new_page(
     return page
 
 
-def start_captions(page: Page, title: str) -> None:
+def start_captions(page: Page, title: str, speed: str = "") -> None:
     page.goto("/live/new/")
     page.get_by_label("Title").fill(title)
+    if speed:
+        page.locator("#id_mode_ms").select_option(speed)
     page.get_by_label("Spoken language").select_option("en")
     page.get_by_role("button", name="Start captions").click()
     expect(page.locator(".capture-state")).to_have_attribute("data-state", "live")
@@ -161,6 +163,14 @@ def stored_text(server: Server, recording: str) -> str:
     )
     texts: list[str] = json.loads(server.manage("shell", "-v", "0", "-c", code))
     return " ".join(texts)
+
+
+def stored_mode_ms(server: Server, recording: str) -> int:
+    code = (
+        "from transcription.models import LiveSession as L;"
+        f"print(L.objects.get(recording='{recording}').mode_ms)"
+    )
+    return int(server.manage("shell", "-v", "0", "-c", code))
 
 
 def test_a_late_reader_sees_all_and_the_stored_transcript_is_what_was_shown(
@@ -240,6 +250,60 @@ def test_a_pause_is_no_gap_and_readers_are_told(
     said = numbers(finals(page))
     assert said == sorted(set(said))
     expect(page.locator(".caption-gap")).to_have_count(0)
+    stop_and_save(page)
+
+
+def test_speed_is_changed_while_a_voice_speaks_and_no_word_is_lost(
+    server: Server, speaker: Callable[..., Page]
+) -> None:
+    blocks = script(60)
+    page = speaker(blocks)
+    start_captions(page, "Faster and slower", "Most accurate · 1120 ms")
+    speed = page.locator("#latency-now")
+    expect(speed).to_have_value("1120")
+    for number, words in enumerate(("Fastest · 80 ms", "Accurate · 560 ms", "Fast · 160 ms")):
+        expect(page.locator(".captions-list")).to_contain_text(f"w{8 * number + 7}")
+        speed.select_option(words)
+    expect(page.locator(".captions-list")).to_contain_text("w39")
+    speed.focus()
+    speed.press("ArrowUp")
+    expect(page.locator(".captions-list")).to_contain_text("w59")
+    expect(speed).to_have_value("80")
+    expect(page.locator(".latency-note")).to_be_empty()
+    recording = stop_and_save(page)
+    assert stored_text(server, recording) == script_text(blocks)
+    assert numbers(finals(page)) == list(range(60))
+    assert stored_mode_ms(server, recording) == 80
+
+
+def test_a_speed_that_is_refused_is_explained_and_returns(speaker: Callable[..., Page]) -> None:
+    page = speaker(script(20))
+    start_captions(page, "No such speed")
+    speed = page.locator("#latency-now")
+    expect(speed).to_have_value("160")
+    page.evaluate("document.querySelector('#latency-now').append(new Option('Wrong', '77'))")
+    speed.select_option("77")
+    expect(page.locator(".latency-note")).to_have_text(
+        "The running speech model does not offer this speed (latency mode). "
+        "Captions go on as before."
+    )
+    expect(speed).to_have_value("160")
+    expect(page.locator(".captions-list")).to_contain_text("w19")
+    assert numbers(finals(page)) == list(range(20))
+    speed.select_option("Fastest · 80 ms")
+    expect(page.locator(".latency-note")).to_be_empty()
+    stop_and_save(page)
+
+
+def test_speed_chosen_before_a_reload_stands_after_it(speaker: Callable[..., Page]) -> None:
+    page = speaker(script(40))
+    page.on("dialog", lambda dialog: dialog.accept())
+    start_captions(page, "A speed and a reload")
+    page.locator("#latency-now").select_option("Accurate · 560 ms")
+    expect(page.locator(".captions-list .caption")).to_have_count(1)
+    page.reload()
+    expect(page.locator(".capture-state")).to_have_attribute("data-state", "live")
+    expect(page.locator("#latency-now")).to_have_value("560")
     stop_and_save(page)
 
 

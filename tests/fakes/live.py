@@ -142,11 +142,13 @@ def final(session: LiveSession, utterance: int, text: str, start_ms: int = 0) ->
 
 
 ENGINE_NAME = "hand"
+ENGINE_MODES_MS = (160, 560)
 
 
 @asynccontextmanager
 async def engine_by_hand(slots: int = 20) -> AsyncIterator[list[protocol.Command]]:
-    """An engine that admits up to `slots` sessions and says nothing; yields what it was asked."""
+    """An engine that admits up to `slots` sessions, changes their latency modes, and says nothing;
+    yields what it was asked."""
     commands: list[protocol.Command] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client, "ADMISSION_TIMEOUT_S", PATIENCE_S / 3)
@@ -160,7 +162,7 @@ async def _engine(slots: int, commands: list[protocol.Command]) -> AsyncIterator
         await broker.delete(protocol.commands_key(ENGINE_NAME))
         await broker.sadd(protocol.ENGINES_KEY, ENGINE_NAME)
         status = protocol.EngineStatus(
-            ENGINE_NAME, "hand", (), False, (160, 560), 160, slots, slots, False, 0.0
+            ENGINE_NAME, "hand", (), False, ENGINE_MODES_MS, 160, slots, slots, False, 0.0
         )
         await broker.set(protocol.engine_key(ENGINE_NAME), protocol.encode(status))
         task = asyncio.create_task(_admit(broker, slots, commands))
@@ -181,10 +183,16 @@ async def _admit(broker: Redis, slots: int, commands: list[protocol.Command]) ->
             last_id = entry_id
             command = protocol.decode_command(fields[b"c"])
             commands.append(command)
-            is_admitted = command.session in admitted or len(admitted) < slots
-            if is_admitted:
+            if command.kind == "set_mode" and command.mode_ms not in ENGINE_MODES_MS:
+                reply = protocol.Reply(False, ENGINE_NAME, code="unsupported_mode", reason="No.")
+            elif command.session in admitted or len(admitted) < slots:
                 admitted.add(command.session)
-                reply = protocol.Reply(True, ENGINE_NAME, 1, command.mode_ms or 160, 160)
+                await broker.hset(protocol.session_key(command.session), "owner", ENGINE_NAME)
+                mode_ms = command.mode_ms or 160
+                packet_ms = 160 if mode_ms == 160 else 200
+                reply = protocol.Reply(
+                    True, ENGINE_NAME, 1, mode_ms, packet_ms, modes_ms=ENGINE_MODES_MS
+                )
             else:
                 reply = protocol.Reply(
                     False, ENGINE_NAME, code="no_free_slot", reason="All live places are taken."

@@ -25,18 +25,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.client import engine_statuses_sync
 from asr_engine.protocol import EngineStatus
-from transcription import selectors
+from transcription import latency_modes, selectors
 from transcription.languages import LANGUAGES, language_choices
 from transcription.models import LiveSession, LiveState, Visibility
 from transcription.pages.requests import PersonRequest
 from transcription.services import live_sessions
 
 OVER = frozenset({LiveState.ENDING, LiveState.ENDED})
-MODE_NAMES = {
-    2: ("Fastest", "Most accurate"),
-    3: ("Fastest", "Balanced", "Most accurate"),
-    4: ("Fastest", "Fast", "Accurate", "Most accurate"),
-}
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -49,6 +44,11 @@ class Offer:
     can_detect_language: bool
     modes_ms: tuple[int, ...]
     default_mode_ms: int
+
+    @property
+    def mode_choices(self) -> list[tuple[int, str]]:
+        """Empty where there is no choice."""
+        return latency_modes.mode_choices(self.modes_ms)
 
     @classmethod
     def of(cls, statuses: Sequence[EngineStatus]) -> Offer:
@@ -75,14 +75,6 @@ def current_offer() -> Offer:
         return Offer.of(())
 
 
-def mode_choices(modes_ms: Sequence[int]) -> list[tuple[str, str]]:
-    """Speed against accuracy in words: ascending modes, fastest first, no name twice."""
-    delays = [f"words {mode / 1000:g} s later" for mode in modes_ms]
-    names = MODE_NAMES.get(len(modes_ms))
-    said = [": ".join(pair) for pair in zip(names, delays, strict=True)] if names else delays
-    return [(str(mode), words) for mode, words in zip(modes_ms, said, strict=True)]
-
-
 class LiveSessionForm(forms.Form):
     """What a person says before they speak. Only what the `offer` holds can be chosen."""
 
@@ -107,11 +99,15 @@ class LiveSessionForm(forms.Form):
             choices=choices if offer.can_detect_language else choices[1:],
             required=not offer.can_detect_language,
         )
-        if len(offer.modes_ms) > 1:
-            self.fields["mode_ms"] = forms.ChoiceField(
+        if modes := offer.mode_choices:
+            self.fields["mode_ms"] = forms.TypedChoiceField(
                 label="Speed against accuracy",
-                choices=mode_choices(offer.modes_ms),
-                initial=str(offer.default_mode_ms),
+                choices=modes,
+                coerce=int,
+                required=False,  # a page that was opened before the engine came has no such choice
+                empty_value=None,
+                initial=offer.default_mode_ms,
+                help_text=f"{latency_modes.HELP} You can change it while captions run.",
             )
         self.order_fields(self.field_order)
 
@@ -144,7 +140,7 @@ def live_new(request: PersonRequest) -> HttpResponse:
             owner=request.user,
             title=form.cleaned_data["title"],
             language=form.cleaned_data["language"],
-            mode_ms=int(form.cleaned_data.get("mode_ms") or 0),
+            mode_ms=form.cleaned_data.get("mode_ms") or 0,
             visibility=Visibility(form.cleaned_data["visibility"]),
         )
         if wants_json:
@@ -153,7 +149,7 @@ def live_new(request: PersonRequest) -> HttpResponse:
     if wants_json:
         problems = [error for errors in form.errors.values() for error in errors]
         return JsonResponse({"problems": problems}, status=400)
-    context = {"form": form, "offer": offer, "live": None}
+    context = {"form": form, "offer": offer, "live": None, "latency_help": latency_modes.HELP}
     return render(request, "live/capture.html", context, status=400 if form.errors else 200)
 
 
@@ -169,6 +165,7 @@ def live_capture(request: PersonRequest, session_id: UUID) -> HttpResponse:
         "session": session,
         "live": _addresses(request, session),
         "offer": current_offer(),
+        "latency_help": latency_modes.HELP,
     }
     return render(request, "live/capture.html", context)
 
@@ -237,7 +234,6 @@ def _addresses(request: PersonRequest, session: LiveSession) -> dict[str, object
         "session": str(session.id),
         "title": session.title,
         "language": session.language,
-        "mode_ms": session.mode_ms,
         "state": session.state,
         "capture_page": reverse("live_capture", args=[session.id]),
         "captions_page": reverse("live_captions", args=[session.id]),

@@ -1,6 +1,7 @@
 """What every socket does: its tasks, its refusals, changes of rights, and its end.
 
-A consumer touches the database only on connect, for history, for a check of rights, and on close.
+A consumer touches the database only on connect, for history, for a check of rights, for a choice
+that a person makes, and on close.
 """
 
 from __future__ import annotations

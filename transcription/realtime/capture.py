@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import Final
 
 from channels.db import database_sync_to_async
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from asr_engine import client
 from asr_engine.audio import SAMPLE_RATE
+from asr_engine.errors import EngineError
 from asr_engine.protocol import (
     MAX_BACKLOG_S,
     AudioEntry,
@@ -58,6 +61,10 @@ class CapturingSocket(LiveSocket):
         self._holder: CaptureHolder | None = None
         self._lane: Lane | None = None
         self._hello: wire.Hello | None = None
+        self._admitted: Reply | None = None
+        """The mode and packet length that the client was told last."""
+        self._wanted_mode_ms = 0
+        self._changing_mode = asyncio.Lock()
         self._started_at_s = 0.0
         self._is_admitted = False
         self._is_stopping = False
@@ -89,6 +96,12 @@ class CapturingSocket(LiveSocket):
             case wire.Mark() if self._lane is not None and not self._is_stopping:
                 self._spend(0)
                 await self._mark(self._lane, message)
+            case wire.SetMode() if self._lane is not None and not self._is_stopping:
+                self._spend(0)
+                _check_lane(self._lane)
+                self._wanted_mode_ms = message.mode_ms
+                # Not awaited here: packets behind this message must not wait for the engine.
+                self.start(self._change_mode(message.mode_ms))
             case wire.Refetch() if self._lane is not None:
                 await self.send_history(message.after_seq)
             case _:
@@ -136,9 +149,50 @@ class CapturingSocket(LiveSocket):
         """`is_heard`: an engine must listen, and is asked again if it had freed the slot."""
         _check_lane(lane)
         if is_heard and not self._is_admitted and self._hello is not None:
-            await self._admit(self._hello)
+            await self._tell_mode(await self._admit(self._hello))
         self._end_sample = entry.end_sample
         self.links.publisher.put(lane, entry)
+
+    # Latency mode ------------------------------------------------------------------------------
+
+    async def _change_mode(self, mode_ms: int) -> None:
+        async with self._changing_mode:
+            if mode_ms != self._wanted_mode_ms:
+                return  # overtaken by a later choice
+            await self.current_session()  # raises where this person may not capture it any more
+            error: EngineError | TryLaterError
+            try:
+                reply = await client.set_stream_mode(
+                    self.links.broker, session=self.session_id, mode_ms=mode_ms
+                )
+            except EngineError as refused:
+                error = refused
+            except (RedisError, OSError):
+                error = TryLaterError()
+            else:
+                await self._keep_mode(mode_ms, reply)
+                return
+            refusal = wire.refusal_of(error)
+            await self.say(wire.mode_refused_event(self.session_id, mode_ms, refusal))
+
+    async def _keep_mode(self, mode_ms: int, reply: Reply | None) -> None:
+        """For this socket's next admission, for the session's next capture, and for the client."""
+        if self._hello is not None:
+            self._hello = replace(self._hello, mode_ms=mode_ms)
+        await database_sync_to_async(live_sessions.note_mode)(
+            session_id=self.session_id, mode_ms=mode_ms
+        )
+        if reply is None and self._admitted is not None:  # no engine hears the session now
+            reply = replace(self._admitted, mode_ms=mode_ms)
+        if reply is not None:
+            self._admitted = reply
+            await self.say(wire.mode_event(self.session_id, reply))
+
+    async def _tell_mode(self, reply: Reply) -> None:
+        """After another admission: another engine may not have the mode of the one before."""
+        told, self._admitted = self._admitted, reply
+        if told is None or _mode_of(told) != _mode_of(reply):
+            await self.say(wire.mode_event(self.session_id, reply))
 
     def _latest_sample(self) -> int:
         """No sample can be later than the time since the session began."""
@@ -161,7 +215,7 @@ class CapturingSocket(LiveSocket):
         await self.follow()
         head = await self.links.publisher.head(self.session_id)
         _check_backlog(head.entries, USUAL_ENTRY_SAMPLES)
-        reply = await self._admit(hello)
+        self._admitted = await self._admit(hello)
         session = await self.current_session()
         self._started_at_s = (session.started_at or timezone.now()).timestamp()
         acknowledged = max(await self._acknowledged_sample(), session.samples)
@@ -170,8 +224,7 @@ class CapturingSocket(LiveSocket):
             wire.capture_ready_event(
                 session=self.session_id,
                 state=session.state,
-                packet_ms=reply.packet_ms,
-                mode_ms=reply.mode_ms,
+                admitted=self._admitted,
                 sample=acknowledged,
                 next_sample=await self._next_sample(session, head, acknowledged),
                 seq=session.last_seq,
@@ -253,6 +306,10 @@ class CapturingSocket(LiveSocket):
             )
         if self._holder is not None:
             await self._holder.release()
+
+
+def _mode_of(reply: Reply) -> tuple[int, int, tuple[int, ...]]:
+    return reply.mode_ms, reply.packet_ms, reply.modes_ms
 
 
 def _check_lane(lane: Lane) -> None:

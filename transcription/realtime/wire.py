@@ -1,7 +1,8 @@
 """What the live sockets say: the client's messages, close codes, and errors turned into them.
 
 Owns the JSON of `/ws/v1/live/<session>/capture`, `/captions` and `/ws/v1/stream`. Server events
-have the members of `asr_engine.protocol.ViewerEvent`; `ready`, `history` and `error` are made here.
+have the members of `asr_engine.protocol.ViewerEvent`; `ready`, `history`, `mode`, `mode_refused`
+and `error` are made here.
 Audio packets are `asr_engine.protocol.Packet`. Does no I/O.
 """
 
@@ -15,14 +16,16 @@ from typing import Any, Final
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.errors import AdmissionError, EngineError
-from asr_engine.protocol import PROTOCOL_VERSION
+from asr_engine.protocol import PROTOCOL_VERSION, Reply
 from transcription import errors
+from transcription.latency_modes import mode_choices
 
 MAX_MESSAGE_CHARACTERS: Final = 8192
 HISTORY_BATCH: Final = 200
 """Events in one `history` message."""
 _CAPTURE_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MAX_SAMPLE: Final = 2**32 - 1
+_MAX_MODE_MS: Final = 10_000
 
 
 class CloseCode(IntEnum):
@@ -105,7 +108,18 @@ class Refetch:
     after_seq: int
 
 
-ClientMessage = Hello | Mark | Refetch
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    """Change the latency mode while the capture runs, after `ready`.
+
+    Answered by `mode` or `mode_refused`, which changes nothing; of several that wait for their
+    answer only the last is asked for. Audio may go on meanwhile.
+    """
+
+    mode_ms: int
+
+
+ClientMessage = Hello | Mark | Refetch | SetMode
 
 
 def parse_message(text: str) -> ClientMessage:
@@ -125,6 +139,8 @@ def parse_message(text: str) -> ClientMessage:
             return Mark(kind, _integer(data, "sample", _MAX_SAMPLE))
         case "refetch":
             return Refetch(_integer(data, "after_seq", _MAX_SAMPLE))
+        case "set_mode":
+            return SetMode(_integer(data, "mode_ms", _MAX_MODE_MS))
         case _:
             raise errors.InvalidInputError("The message has an unknown type.")
 
@@ -142,7 +158,7 @@ def _parse_hello(data: dict[str, Any]) -> Hello:
     return Hello(
         capture_id=capture_id,
         language=_string(data, "language", 16),
-        mode_ms=_integer(data, "mode_ms", 10_000, default=0),
+        mode_ms=_integer(data, "mode_ms", _MAX_MODE_MS, default=0),
         is_taking_over=data.get("take_over") is True,
         token=_string(data, "token", 200),
         title=_string(data, "title", 300),
@@ -182,23 +198,48 @@ def capture_ready_event(
     *,
     session: str,
     state: str,
-    packet_ms: int,
-    mode_ms: int,
+    admitted: Reply,
     sample: int,
     next_sample: int,
     seq: int,
 ) -> dict[str, Any]:
     """`sample`: all before it is on disk. `next_sample`: where the session's clock stands now, for
-    a page that has no clock of its own (a first start, another device)."""
+    a page that has no clock of its own (a first start, another device). The mode as in `mode`."""
     return {
         "type": "ready",
         "session": session,
         "state": state,
-        "packet_ms": packet_ms,
-        "mode_ms": mode_ms,
+        **_mode_members(admitted),
         "sample": sample,
         "next_sample": next_sample,
         "seq": seq,
+    }
+
+
+def mode_event(session: str, admitted: Reply) -> dict[str, Any]:
+    """The latency mode in force from now on, and what goes with it: `packet_ms`, the length that
+    the next packets should have, and `modes`, the choices in words, none where there is no choice.
+    """
+    return {"type": "mode", "session": session, **_mode_members(admitted)}
+
+
+def mode_refused_event(session: str, mode_ms: int, refusal: Refusal) -> dict[str, Any]:
+    """`mode_ms` is not in force, and what was is still. The socket stays open."""
+    return {
+        "type": "mode_refused",
+        "session": session,
+        "mode_ms": mode_ms,
+        "code": refusal.code,
+        "reason": refusal.reason,
+    }
+
+
+def _mode_members(admitted: Reply) -> dict[str, Any]:
+    choices = mode_choices(admitted.modes_ms)
+    return {
+        "packet_ms": admitted.packet_ms,
+        "mode_ms": admitted.mode_ms,
+        "modes": [{"mode_ms": mode_ms, "words": words} for mode_ms, words in choices],
     }
 
 

@@ -109,6 +109,11 @@ def delete_unstarted_session(*, session_id: uuid.UUID | str) -> None:
     LiveSession.objects.filter(id=session_id, state=LiveState.CREATED).delete()
 
 
+def note_mode(*, session_id: uuid.UUID | str, mode_ms: int) -> None:
+    """The latency mode that the speaker chose: every later stream of the session begins in it."""
+    LiveSession.objects.filter(id=session_id).update(mode_ms=mode_ms)
+
+
 def note_packet(*, session_id: uuid.UUID | str, at: datetime) -> None:
     """Remember that audio came until `at`: the time of grace counts from there."""
     LiveSession.objects.filter(id=session_id).update(last_packet_at=at)

@@ -10,6 +10,7 @@ import { CaptionsPanel } from "./captions-panel.js";
 import { CaptureWords } from "./capture-words.js";
 import { msOfSamples } from "./clock.js";
 import { Journal } from "./journal.js";
+import { LatencyChoice } from "./latency-choice.js";
 import { Meter } from "./meter.js";
 import { Microphone, microphoneObstacle, refusalSentence } from "./microphone.js";
 import { Preferences } from "./preferences.js";
@@ -33,6 +34,9 @@ const meters = [...root.querySelectorAll(".meter")].map((element) => new Meter(e
 const preferences = new Preferences(root);
 const awake = new KeptAwake();
 const words = new CaptureWords(during);
+const latency = new LatencyChoice(find("#latency"), (modeMs) => {
+  worker.postMessage({ type: "mode", modeMs });
+});
 
 let live = JSON.parse(document.getElementById("live-session")?.textContent ?? "null");
 let worker = null;
@@ -176,7 +180,6 @@ function startCapture(audioPort, isTakingOver = false) {
       session: live.session,
       address: socketAddress(live.capture_socket),
       language: live.language,
-      modeMs: live.mode_ms,
       isTakingOver,
       audioPort,
     },
@@ -229,6 +232,9 @@ const HEARD = {
   status(report) {
     status = report;
     words.show(report);
+  },
+  mode(report) {
+    latency.show(report);
   },
   refused({ code, reason }) {
     endCapture();

@@ -80,9 +80,14 @@ export class Outbox {
     return [...added, this.#add({ kind: "stop", firstSample: this.clock.nextSample })];
   }
 
+  /** From now on packets are `packetMs` long; what is held already goes into the first of them. */
+  usePackets(packetMs) {
+    if (packetMs > 0) this.packetiser.lengthSamples = samplesOfMs(packetMs);
+  }
+
   /** The server is ready for packets of `packetMs` and holds everything below `sample`. */
   ready(packetMs, sample) {
-    if (packetMs > 0) this.packetiser.lengthSamples = samplesOfMs(packetMs);
+    this.usePackets(packetMs);
     this.acknowledge(sample);
     this.cursor = 0;
   }

@@ -6,12 +6,14 @@
  *
  *   status   {phase, keptMs, droppedMs, sample, isPaused, reason, needsLogin, behindMs, isWaiting}
  *   refused  {code, reason}: nothing was started, or another page has it
+ *   mode     {modes, modeMs, wishedMs, problem, isConnected}, see LatencyModes
  *   finishing, closed {recording}
  */
 
 import { Backoff } from "./backoff.js";
 import { RATE } from "./clock.js";
 import { Journal } from "./journal.js";
+import { LatencyModes } from "./latency-modes.js";
 import { Outbox } from "./outbox.js";
 import { packPacket } from "./packets.js";
 
@@ -38,11 +40,11 @@ const LAG_NEWS_MS = 5000;
 const Code = { NORMAL: 1000, NOT_FOUND: 4404, BAD_MESSAGE: 4400, LOG_IN: 4401, IN_USE: 4409, ENDED: 4410, LATER: 4503 };
 
 class CaptureSender {
-  constructor({ session, address, language, modeMs, isTakingOver, audioPort }) {
+  constructor({ session, address, language, isTakingOver, audioPort }) {
     this.session = session;
     this.address = address;
     this.language = language;
-    this.modeMs = modeMs;
+    this.latency = new LatencyModes();
     this.phase = "connecting";
     this.socket = null;
     this.backoff = new Backoff();
@@ -68,7 +70,6 @@ class CaptureSender {
     this.hasBeenReady = stored?.hasBeenReady ?? false;
     this.captureId = stored?.captureId ?? crypto.randomUUID();
     this.language = stored?.language ?? this.language;
-    this.modeMs = stored?.modeMs ?? this.modeMs;
     this.outbox = new Outbox(stored ?? {});
     this.#keep([]);
     if (this.waitingPort) this.listen(this.waitingPort);
@@ -103,6 +104,12 @@ class CaptureSender {
     this.phase = "stopping";
   }
 
+  chooseMode(modeMs) {
+    if (!this.outbox?.isStopped) this.latency.wish(modeMs);
+    this.#askForMode();
+    this.#reportMode();
+  }
+
   /** Do not wait for the next attempt: the network came back, or a person asked. */
   connectNow() {
     if (this.socket !== null || this.phase === "closed") return;
@@ -135,7 +142,6 @@ class CaptureSender {
       {
         captureId: this.captureId,
         language: this.language,
-        modeMs: this.modeMs,
         hasBeenReady: this.hasBeenReady,
         state: this.outbox.state,
       },
@@ -167,7 +173,7 @@ class CaptureSender {
       sample_rate: RATE,
       encoding: "pcm16",
       language: this.language,
-      mode_ms: this.modeMs,
+      mode_ms: 0, // the session's own: it knows of a change, this page may be older
       take_over: this.isTakingOver,
     };
   }
@@ -182,6 +188,15 @@ class CaptureSender {
         break;
       case "state":
         this.isWaiting = event.state === "waiting";
+        break;
+      case "mode":
+        this.outbox.usePackets(event.packet_ms);
+        this.latency.becomes(event);
+        this.#reportMode();
+        break;
+      case "mode_refused":
+        this.latency.refuse(event);
+        this.#reportMode();
         break;
       case "lag":
         this.behindMs = event.behind_ms;
@@ -207,7 +222,17 @@ class CaptureSender {
     this.isWaiting = event.state === "waiting";
     this.phase = this.outbox.isStopped ? "stopping" : "live";
     this.isReady = true;
+    this.latency.becomes(event);
+    this.#askForMode();
+    this.#reportMode();
     this.#keep(isFirst ? this.outbox.items : []);
+  }
+
+  /** What is wished and not answered; asked for again after a lost connection. */
+  #askForMode() {
+    const { message } = this.latency;
+    if (message === null || !this.isReady || this.outbox.isStopped) return;
+    this.socket.send(JSON.stringify(message));
   }
 
   #lost(code) {
@@ -230,6 +255,7 @@ class CaptureSender {
       this.#end(name, reason || "The server cannot take another session now.");
     } else {
       if (this.phase === "live") this.phase = "reconnecting";
+      this.#reportMode();
       this.needsLogin = code === Code.LOG_IN;
       this.reconnectTimer = setTimeout(() => this.#connect(), this.backoff.next());
     }
@@ -310,6 +336,11 @@ class CaptureSender {
     return this.outbox.unsentMs > CATCHING_UP_MS ? "catching_up" : "live";
   }
 
+  #reportMode() {
+    const { modes, modeMs, wishedMs, problem } = this.latency;
+    postMessage({ type: "mode", modes, modeMs, wishedMs, problem, isConnected: this.isReady });
+  }
+
   #report() {
     postMessage({
       type: "status",
@@ -338,6 +369,9 @@ self.onmessage = ({ data }) => {
       break;
     case "audio":
       sender.listen(data.audioPort);
+      break;
+    case "mode":
+      sender.chooseMode(data.modeMs);
       break;
     case "pause":
       sender.pause();

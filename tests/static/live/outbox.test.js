@@ -83,6 +83,24 @@ test("packets take the length that the server named", () => {
   assert.deepEqual(spans(sendAll(outbox)), [[0, 5120], [5120, 10240]]);
 });
 
+test("packets of another length go on at the next sample with the next number", () => {
+  const outbox = new Outbox();
+  const microphone = new Microphone(outbox);
+  outbox.ready(200, 0);
+  const lengths = [80, 160, 200, 320, 80, 200];
+  for (const packetMs of lengths) {
+    microphone.speak(1.1); // leaves a part of a packet
+    outbox.usePackets(packetMs);
+  }
+  outbox.stop();
+  const sent = sendAll(outbox).filter((item) => item.kind === "audio");
+  assert.equal(assertContiguous(sent, 0), microphone.value);
+  assert.deepEqual(sent.map((item) => item.sequence), sent.map((_, i) => i));
+  const said = sent.flatMap((item) => [...item.samples]);
+  assert.deepEqual(said, said.map((_, i) => (i + 1) % 30000));
+  assert.deepEqual(sent.slice(4, 7).map((item) => item.samples.length), [3200, 1280, 1280]);
+});
+
 test("after a lost connection sending starts at the first sample not on disk", () => {
   const outbox = new Outbox();
   const microphone = new Microphone(outbox);

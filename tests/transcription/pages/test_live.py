@@ -13,7 +13,7 @@ from django.test import Client
 
 from asr_engine.protocol import ENGINES_KEY, EngineStatus, encode, engine_key
 from transcription.models import LiveSession, LiveState, Visibility
-from transcription.pages.live import Offer, mode_choices
+from transcription.pages.live import Offer
 from webapp.accounts.models import User
 
 ClientOf = Callable[[User | None], Client]
@@ -110,7 +110,8 @@ def test_pages_offer_only_what_the_engine_can_do(
     assert "German" in page
     assert "French" not in page
     assert "Detect the language" not in page
-    assert "Speed against accuracy" in page
+    assert "Fastest · 160 ms" in page
+    assert "Most accurate · 560 ms" in page
     assert "No speech engine is running" not in page
     refused = client_of(alice).post("/live/new/", {**NEW, "language": "fr", "mode_ms": "160"})
     assert refused.status_code == 400
@@ -122,8 +123,26 @@ def test_one_mode_is_no_choice(
     alice: User, client_of: ClientOf, run_engine: Callable[..., None]
 ) -> None:
     run_engine()
-    page = client_of(alice).get("/live/new/").content.decode()
-    assert "Speed against accuracy" not in page
+    client = client_of(alice)
+    assert "mode_ms" not in client.get("/live/new/").context["form"].fields
+    client.post("/live/new/", NEW)
+    assert LiveSession.objects.get().mode_ms == 0  # the engine's own
+
+
+def test_a_page_that_was_opened_before_the_engine_starts_in_the_engine_s_own_mode(
+    alice: User, client_of: ClientOf, run_engine: Callable[..., None]
+) -> None:
+    run_engine(modes_ms=(160, 560))
+    client_of(alice).post("/live/new/", NEW)
+    assert LiveSession.objects.get().mode_ms == 0
+
+
+def test_a_mode_that_no_engine_has_makes_no_session(
+    alice: User, client_of: ClientOf, run_engine: Callable[..., None]
+) -> None:
+    run_engine(modes_ms=(160, 560))
+    assert client_of(alice).post("/live/new/", {**NEW, "mode_ms": "80"}).status_code == 400
+    assert not LiveSession.objects.exists()
 
 
 def test_a_page_without_an_engine_says_so(alice: User, client_of: ClientOf) -> None:
@@ -137,21 +156,6 @@ def test_a_draining_engine_offers_nothing() -> None:
 def test_engines_that_take_any_language_widen_the_offer() -> None:
     offer = Offer.of([engine(languages=("en",)), engine(languages=())])
     assert offer.languages is None
-
-
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
-def test_no_two_modes_have_the_same_words(count: int) -> None:
-    words = [said for _, said in mode_choices([80 * step for step in range(1, count + 1)])]
-    names = [said.split(":")[0] for said in words]
-    assert len(set(names)) == count
-
-
-def test_modes_are_named_from_fast_to_accurate() -> None:
-    assert [name.split(":")[0] for _, name in mode_choices((80, 560, 1120))] == [
-        "Fastest",
-        "Balanced",
-        "Most accurate",
-    ]
 
 
 def test_the_language_chosen_last_is_proposed_before_the_browser_s(

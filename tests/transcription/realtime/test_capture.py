@@ -10,8 +10,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from django.utils import timezone
+from redis.exceptions import ConnectionError as RedisConnectionError
 
-from asr_engine import protocol
+from asr_engine import client, protocol
 from asr_engine.protocol import AudioEntry, AudioEntryKind, ViewerEvent
 from tests.fakes.live import (
     Page,
@@ -39,8 +40,8 @@ def session(alice: User) -> LiveSession:
 
 
 async def connected(session: LiveSession, person: User) -> Page:
-    client = await sync_to_async(log_in)(person)
-    page = Page(f"/ws/v1/live/{session.id}/capture", client)
+    browser = await sync_to_async(log_in)(person)
+    page = Page(f"/ws/v1/live/{session.id}/capture", browser)
     assert await page.connect()
     return page
 
@@ -473,3 +474,177 @@ async def test_lane_sends_nothing_after_its_first_failure() -> None:
     lane.put(AudioEntry(AudioEntryKind.AUDIO, 0, PCM))
     lane.is_broken = True
     assert lane.take() is None
+
+
+# Latency mode -------------------------------------------------------------------------------------
+
+MODES = [
+    {"mode_ms": 160, "words": "Fastest · 160 ms"},
+    {"mode_ms": 560, "words": "Most accurate · 560 ms"},
+]
+
+
+async def mode_of(session: LiveSession) -> int:
+    await session.arefresh_from_db()
+    return session.mode_ms
+
+
+async def test_speaker_changes_the_mode_while_the_capture_runs(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand() as commands:
+        page = await capturing(session, alice)
+        assert page.ready["modes"] == MODES
+        await page.speak(0, PCM)
+        await page.say(type="set_mode", mode_ms=560)
+        event = await page.hear("mode")
+        assert (event["mode_ms"], event["packet_ms"], event["modes"]) == (560, 200, MODES)
+        assert (commands[-1].kind, commands[-1].mode_ms) == ("set_mode", 560)
+        assert await mode_of(session) == 560
+        await page.speak(2000, PCM)
+        await page.say(type="pause", sample=4000)
+        entries = await entries_of(session, 2)
+        while entries[-1].kind is not AudioEntryKind.PAUSED:
+            entries = await entries_of(session, len(entries) + 1)
+        assert b"".join(entry.payload for entry in entries) == PCM * 2
+        await page.leave()
+
+
+async def test_changed_mode_is_asked_for_after_a_pause_and_by_a_page_that_comes_back(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand() as commands:
+        first = await capturing(session, alice, mode_ms=160)
+        await first.say(type="set_mode", mode_ms=560)
+        await first.hear("mode")
+        await first.say(type="pause", sample=0)
+        await first.say(type="resume", sample=0)
+        await first.hear("state", lambda event: event["state"] == "live")
+        await first.leave()
+        second = await capturing(session, alice)
+        await second.leave()
+        opened = [command.mode_ms for command in commands if command.kind == "open"]
+        assert opened == [160, 560, 560]
+
+
+@pytest.mark.parametrize("mode_ms", [0, 80, 10_000])
+async def test_mode_that_the_engine_lacks_is_refused_and_the_capture_goes_on(
+    session: LiveSession, alice: User, mode_ms: int
+) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.say(type="set_mode", mode_ms=mode_ms)
+        refused = await page.hear("mode_refused")
+        assert (refused["mode_ms"], refused["code"]) == (mode_ms, "unsupported_mode")
+        assert refused["reason"].endswith(".")
+        assert await mode_of(session) == 0
+        await page.speak(0, PCM)
+        assert (await entries_of(session, 1))[0].payload == PCM
+        await page.leave()
+
+
+async def test_engine_that_does_not_answer_changes_no_mode_and_holds_no_audio(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_by_hand(), servers() as (broker, _):
+        page = await capturing(session, alice)
+        monkeypatch.setattr(client, "ADMISSION_TIMEOUT_S", 1.0)
+        await broker.hset(protocol.session_key(str(session.id)), "owner", "dead:1")
+        await page.say(type="set_mode", mode_ms=560)
+        await page.speak(0, PCM)
+        assert (await entries_of(session, 1))[0].payload == PCM
+        assert (await page.hear("mode_refused"))["code"] == "no_engine"
+        assert await mode_of(session) == 0
+        await page.leave()
+
+
+async def test_broker_that_fails_changes_no_mode_and_the_capture_goes_on(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise RedisConnectionError
+
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        monkeypatch.setattr(client, "set_stream_mode", away)
+        await page.say(type="set_mode", mode_ms=560)
+        assert (await page.hear("mode_refused"))["code"] == "try_later"
+        await page.speak(0, PCM)
+        await entries_of(session, 1)
+        await page.leave()
+
+
+async def test_mode_of_a_session_that_waits_is_taken_when_it_is_heard_again(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand() as commands, servers() as (broker, _):
+        page = await capturing(session, alice)
+        await broker.hset(protocol.session_key(str(session.id)), "owner", "")
+        await sync_to_async(live_sessions.move_live_session)(session.id, LiveState.WAITING)
+        await publish(live_sessions.state_event(session.id, LiveState.WAITING))
+        await page.hear("state", lambda event: event["state"] == "waiting")
+        await page.say(type="set_mode", mode_ms=560)
+        assert (await page.hear("mode"))["mode_ms"] == 560
+        await page.speak(0, PCM)
+        event = await page.hear("mode")
+        assert (event["mode_ms"], event["packet_ms"]) == (560, 200)
+        assert [command.kind for command in commands] == ["open", "open"]
+        assert commands[-1].mode_ms == 560
+        await page.leave()
+
+
+async def test_of_many_choices_the_last_one_holds(session: LiveSession, alice: User) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        for mode_ms in (560, 160, 560, 160, 560):
+            await page.say(type="set_mode", mode_ms=mode_ms)
+        await page.say(type="set_mode", mode_ms=80)
+        await page.hear("mode_refused")
+        await page.say(type="set_mode", mode_ms=160)
+        await page.hear("mode", lambda event: event["mode_ms"] == 160)
+        assert await mode_of(session) == 160
+        await page.leave()
+
+
+@pytest.mark.parametrize("mode_ms", ["560", None, 1.5, -1])
+async def test_malformed_mode_is_refused_as_any_malformed_message(
+    session: LiveSession, alice: User, mode_ms: object
+) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        await page.say(type="set_mode", mode_ms=mode_ms)
+        code, error = await page.closing()
+        assert (code, error and "mode_ms" in error["reason"]) == (4400, True)
+        await page.leave()
+
+
+async def test_mode_before_ready_is_refused(session: LiveSession, alice: User) -> None:
+    page = await connected(session, alice)
+    await page.say(type="set_mode", mode_ms=560)
+    assert (await page.closing())[0] == 4400
+    await page.leave()
+
+
+async def test_reader_changes_no_mode(session: LiveSession, alice: User, bob: User) -> None:
+    async with engine_by_hand() as commands:
+        page = await capturing(session, alice)
+        reader = Page(f"/ws/v1/live/{session.id}/captions", await sync_to_async(log_in)(bob))
+        assert await reader.connect()
+        await reader.hear("ready")
+        await reader.say(type="set_mode", mode_ms=560)
+        assert (await reader.closing())[0] == 4400
+        assert [command.kind for command in commands] == ["open"]
+        await reader.leave()
+        await page.leave()
+
+
+async def test_page_that_may_capture_no_more_changes_no_mode(
+    session: LiveSession, alice: User, charlie: User
+) -> None:
+    async with engine_by_hand() as commands:
+        page = await capturing(session, alice)
+        await LiveSession.objects.filter(id=session.id).aupdate(owner=charlie)
+        await page.say(type="set_mode", mode_ms=560)
+        assert (await page.closing())[0] == 4404
+        assert [command.kind for command in commands] == ["open"]
+        await page.leave()

@@ -22,7 +22,7 @@ from redis import Redis
 
 from asr_engine.audio import float_to_pcm16
 from asr_engine.backends import scripted
-from asr_engine.protocol import ENGINES_KEY, RECORDER_LEADER_KEY, engine_key
+from asr_engine.protocol import ENGINES_KEY, RECORDER_LEADER_KEY, engine_key, session_key
 from tests.fakes.live import Page, hello, log_in, make_session
 from tests.fakes.waiting import wait_until
 from transcription.models import LiveSession, Recording, RevisionKind
@@ -130,9 +130,11 @@ class Speaker:
         ready: dict[str, Any] = await self.page.hear("ready")
         return ready
 
-    async def speak(self, first_sample: int, end_sample: int) -> None:
-        for start in range(first_sample, end_sample, PACKET_SAMPLES):
-            end = min(start + PACKET_SAMPLES, end_sample)
+    async def speak(
+        self, first_sample: int, end_sample: int, packet_samples: int = PACKET_SAMPLES
+    ) -> None:
+        for start in range(first_sample, end_sample, packet_samples):
+            end = min(start + packet_samples, end_sample)
             await self.page.speak(start, self.pcm[2 * start : 2 * end])
 
     async def hear_until(self, is_done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -198,5 +200,49 @@ async def test_kill_of_recorder_and_engine_loses_and_doubles_nothing(
     processes.kill("engine")
     await speaker.speak(2 * third, speaker.samples)
     processes.start_engine()
+    closed = await speaker.stop()
+    await sync_to_async(check_recording)(speaker, closed)
+
+
+async def test_modes_changed_in_the_middle_of_words_lose_and_double_nothing(
+    processes: Processes, session: LiveSession, alice: User
+) -> None:
+    """Packets follow the mode, and the changes fall anywhere in them and in the model's chunks."""
+    speaker = Speaker(session, alice, words=48)
+    ready = await speaker.come()
+    modes_ms = [choice["mode_ms"] for choice in ready["modes"]]
+    assert len(modes_ms) > 2
+    changes = [*modes_ms, *reversed(modes_ms), *modes_ms[::2]]
+    part = speaker.samples // (len(changes) + 1)
+    await speaker.speak(0, part + 77)
+    for number, mode_ms in enumerate(changes, start=1):
+        await speaker.page.say(type="set_mode", mode_ms=mode_ms)
+        event = await speaker.hear_until(lambda event: event["type"] == "mode")
+        assert event["mode_ms"] == mode_ms
+        start = number * part + 77
+        end = speaker.samples if number == len(changes) else start + part
+        await speaker.speak(start, end, event["packet_ms"] * 16)
+    closed = await speaker.stop()
+    await session.arefresh_from_db()
+    assert session.mode_ms == changes[-1]
+    await sync_to_async(check_recording)(speaker, closed)
+
+
+async def test_mode_chosen_before_the_engine_was_killed_is_its_successor_s(
+    processes: Processes, session: LiveSession, alice: User
+) -> None:
+    speaker = Speaker(session, alice, words=24)
+    await speaker.come()
+    half = speaker.samples // 2
+    await speaker.page.say(type="set_mode", mode_ms=560)
+    await speaker.hear_until(lambda event: event["type"] == "mode")
+    await speaker.speak(0, half)
+    await speaker.hear_until(lambda event: event["type"] == "final")
+    processes.kill("engine")
+    await speaker.speak(half, speaker.samples, 3200)
+    processes.start_engine()
+    await speaker.hear_until(lambda event: "w23" in event.get("text", ""))
+    epoch, mode_ms = processes.broker.hmget(session_key(str(session.id)), ["epoch", "mode_ms"])
+    assert (epoch, mode_ms) == (b"2", b"560")
     closed = await speaker.stop()
     await sync_to_async(check_recording)(speaker, closed)

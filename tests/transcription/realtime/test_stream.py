@@ -130,3 +130,15 @@ async def test_socket_closes_when_the_owner_is_disabled(token: str, alice: User)
         await sync_to_async(alice.save)()
         assert (await page.closing())[0] == 4401
         await page.leave()
+
+
+async def test_tool_changes_the_mode_of_its_session(token: str) -> None:
+    async with engine_by_hand():
+        page = await connected()
+        await page.say(**hello(token=token, mode_ms=160))
+        await page.hear("ready")
+        await page.say(type="set_mode", mode_ms=560)
+        event = await page.hear("mode")
+        assert (event["mode_ms"], event["packet_ms"]) == (560, 200)
+        assert (await LiveSession.objects.aget()).mode_ms == 560
+        await page.leave()

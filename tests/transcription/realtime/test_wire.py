@@ -7,6 +7,7 @@ import json
 import pytest
 
 from asr_engine.errors import BadPacketError, NoFreeSlotError, UnsupportedLanguageError
+from asr_engine.protocol import Reply
 from transcription import errors
 from transcription.realtime import wire
 from transcription.realtime.wire import CloseCode
@@ -44,12 +45,24 @@ def test_each_error_has_its_close_code_and_a_sentence(
 def test_message_of_any_kind_is_understood() -> None:
     assert wire.parse_message('{"type":"pause","sample":5}') == wire.Mark("pause", 5)
     assert wire.parse_message('{"type":"refetch","after_seq":7}') == wire.Refetch(7)
+    assert wire.parse_message('{"type":"set_mode","mode_ms":560}') == wire.SetMode(560)
 
 
 @pytest.mark.parametrize("sample", [None, -1, 1.5, True, "5", 2**32])
 def test_sample_must_be_a_whole_number_in_range(sample: object) -> None:
     with pytest.raises(errors.InvalidInputError, match="sample"):
         wire.parse_message(json.dumps({"type": "stop", "sample": sample}))
+
+
+@pytest.mark.parametrize("mode_ms", [None, -1, 1.5, True, "560", 10_001])
+def test_mode_must_be_a_whole_number_in_range(mode_ms: object) -> None:
+    with pytest.raises(errors.InvalidInputError, match="mode_ms"):
+        wire.parse_message(json.dumps({"type": "set_mode", "mode_ms": mode_ms}))
+
+
+def test_one_mode_is_told_without_a_choice() -> None:
+    event = wire.mode_event("s", Reply(True, "one", 1, 560, 200, modes_ms=(560,)))
+    assert (event["mode_ms"], event["packet_ms"], event["modes"]) == (560, 200, [])
 
 
 def test_long_message_is_refused_unread() -> None:
