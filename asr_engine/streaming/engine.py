@@ -77,8 +77,8 @@ class Engine:
         *,
         slots: int = 0,
     ) -> None:
-        self.metrics = EngineMetrics()
         self.capabilities: Capabilities = model.capabilities
+        self.metrics = EngineMetrics(self.capabilities.modes_ms)
         self._model = model
         self._detector = detector
         rules = rules or EndpointRules()
@@ -93,11 +93,14 @@ class Engine:
             batch_limit=self.capabilities.batch_limit,
             takes_longer_chunks=self.capabilities.takes_longer_chunks,
         )
+        self._mode_of_length = {
+            samples: mode_ms for mode_ms, samples in self.capabilities.chunk_samples.items()
+        }
         self._streams: dict[str, Stream] = {}
         self._lag_noted_at_s: dict[str, float] = {}
         self._events: list[StreamEvent] = []
         self._failures_in_a_row = 0
-        self._count_slots()
+        self._count_streams()
 
     # Verbs ----------------------------------------------------------------------------------------
 
@@ -157,7 +160,7 @@ class Engine:
             next_utterance=next_utterance,
             first_sample=first_sample,
         )
-        self._count_slots()
+        self._count_streams()
         return mode_ms
 
     def accept_audio(
@@ -232,7 +235,7 @@ class Engine:
         self._model.close(stream)
         self._detector.close(stream)
         self._slots.give_back(stream)
-        self._count_slots()
+        self._count_streams()
 
     # State ----------------------------------------------------------------------------------------
 
@@ -275,6 +278,7 @@ class Engine:
 
                 if self._guard([name], change):
                     stream.mode_ms = mode_ms
+                    self._count_streams()
                 has_changed = True
         return has_changed
 
@@ -304,12 +308,13 @@ class Engine:
                 self._streams[window.stream].hear(window, probability, now=now)
 
     def _run(self, batch: Batch) -> None:
-        deadlines = {item.stream: item.deadline_s for item in self.ready_streams()}
         chunks = [
             self._streams[planned.stream].take_chunk(planned.samples) for planned in batch.chunks
         ]
         hypotheses: list[Hypothesis] = []
         started = self._clock.now()
+        metrics = self.metrics.modes[self._mode_of_length[batch.chunk_samples]]
+        metrics.ready_age_seconds.observe(max(0.0, started - batch.ready_at_s))
         if not self._guard(
             [chunk.stream for chunk in chunks],
             lambda: hypotheses.extend(self._model.step(chunks)),
@@ -324,19 +329,20 @@ class Engine:
             self._load.add_step(
                 now=now, chunk_samples=batch.chunk_samples, streams=whole, busy_s=now - started
             )
-        self.metrics.step_seconds.observe(now - started)
-        self.metrics.batch_streams.observe(len(chunks))
-        for hypothesis in hypotheses:
-            stream = self._streams[hypothesis.stream]
-            late = now - deadlines[hypothesis.stream]
-            self.metrics.chunk_lag_seconds.observe(max(0.0, late))
+        metrics.step_seconds.observe(now - started)
+        metrics.batch_streams.observe(len(chunks))
+        for planned, hypothesis in zip(batch.chunks, hypotheses, strict=True):
+            stream = self._streams[planned.stream]
+            late = max(0.0, now - planned.deadline_s)
+            self.metrics.modes[stream.mode_ms].chunk_lag_seconds.observe(late)
             if partial := stream.partial(hypothesis):
                 self._tell_partial(stream, partial, now)
 
     def _tell_partial(self, stream: Stream, partial: Partial, now: float) -> None:
         self._events.append(partial)
         if stream.speech_arrived_at_s is not None:
-            self.metrics.first_partial_seconds.observe(now - stream.speech_arrived_at_s)
+            waited = now - stream.speech_arrived_at_s
+            self.metrics.modes[stream.mode_ms].first_partial_seconds.observe(waited)
             stream.speech_arrived_at_s = None
 
     def _finish_due(self) -> bool:
@@ -370,8 +376,8 @@ class Engine:
         now = self._clock.now()
         for event in events:
             if isinstance(event, Final):
-                delay = now - event.decided_at_s
-                self.metrics.finalisation_delay_seconds.observe(max(0.0, delay))
+                delay = max(0.0, now - event.decided_at_s)
+                self.metrics.modes[stream.mode_ms].finalisation_delay_seconds.observe(delay)
         if stream.audio.span is not span:
             # The detector's state belongs to audio that does not lead up to the next span.
             self._detector.close(stream.name)
@@ -413,9 +419,12 @@ class Engine:
                 del self._lag_noted_at_s[name]
                 self._events.append(Lag(name, 0))
 
-    def _count_slots(self) -> None:
+    def _count_streams(self) -> None:
         self.metrics.slots.set(self._slots.capacity)
         self.metrics.free_slots.set(self._slots.free)
+        counts = Counter(stream.mode_ms for stream in self._streams.values())
+        for mode_ms, metrics in self.metrics.modes.items():
+            metrics.streams.set(counts[mode_ms])
 
     def _stream(self, name: str) -> Stream:
         try:

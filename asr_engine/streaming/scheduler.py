@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from asr_engine.audio import SAMPLE_RATE
+
 MAX_CHUNKS_AT_ONCE = 8
 """Chunks that a laggard may take in one step: bounds how long the others wait for it."""
 
@@ -28,6 +30,7 @@ class ReadyStream:
 class PlannedChunk:
     stream: str
     samples: int
+    deadline_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,11 @@ class Batch:
 
     chunk_samples: int
     chunks: tuple[PlannedChunk, ...]
+
+    @property
+    def ready_at_s(self) -> float:
+        """When the chunk that waited longest was there: a chunk's length before its deadline."""
+        return self.chunks[0].deadline_s - self.chunk_samples / SAMPLE_RATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,9 @@ class Scheduler:
             return None
         length = in_order[0].chunk_samples
         chosen = [item for item in in_order if item.chunk_samples == length][: self.batch_limit]
-        chunks = tuple(PlannedChunk(item.stream, self._length(item, now)) for item in chosen)
+        chunks = tuple(
+            PlannedChunk(item.stream, self._length(item, now), item.deadline_s) for item in chosen
+        )
         return Batch(length, chunks)
 
     def _length(self, item: ReadyStream, now: float) -> int:

@@ -209,7 +209,7 @@ class Stream:
         if closing is not None and self._is_in_tail:
             ready_at = max(ready_at, closing.decided_at_s)
         chunk = self.chunk_samples if self._capabilities.is_gated else length
-        return ReadyStream(self.name, chunk, available, ready_at + length / SAMPLE_RATE)
+        return ReadyStream(self.name, chunk, available, ready_at + chunk / SAMPLE_RATE)
 
     @property
     def _hearable_end(self) -> int:

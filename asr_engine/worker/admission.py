@@ -21,7 +21,6 @@ from asr_engine.protocol import (
     encode,
     reply_key,
 )
-from asr_engine.streaming import Engine
 from asr_engine.worker.connections import StreamEntry, keep_trying, read_streams
 from asr_engine.worker.lifecycle import Lifecycle
 from asr_engine.worker.model_thread import ModelThread
@@ -148,11 +147,12 @@ class Admission:
     async def _open(self, command: Command) -> RunningSession:
         if self.is_draining:
             raise OverloadedError("This engine is being taken out of service.")
-        await self._thread.ask(Engine.check_admission)
+        mode_ms = self._lifecycle.mode_for(command.mode_ms)
+        await self._thread.ask(lambda engine: engine.check_admission(mode_ms=mode_ms))
         running = await self._lifecycle.begin(
             command.session,
             expected="*",
-            mode_ms=self._lifecycle.mode_for(command.mode_ms),
+            mode_ms=mode_ms,
             language=command.language,
         )
         if running is None:

@@ -592,13 +592,46 @@ def test_words_heard_in_noise_before_an_utterance_are_dropped_but_not_its_predec
     assert partials[-1].words[0].text == "late"
 
 
-def test_finalisation_delay_is_measured_from_the_decision() -> None:
+def metric(engine: Engine, name: str, mode_ms: int = 160) -> float | None:
+    return engine.metrics.registry.get_sample_value(name, {"mode_ms": str(mode_ms)})
+
+
+def test_each_mode_has_its_measures() -> None:
+    clock = VirtualClock()
+    engine = scripted_engine(clock=clock)
+    engine.open_stream("a", mode_ms=160)
+    engine.open_stream("b", mode_ms=1120)
+    engine.accept_audio("a", 0, encode_blocks([*PAUSE, 1, 2, *PAUSE]))
+    clock.advance(0.05)
+    run(engine)
+    assert metric(engine, "asr_finalisation_delay_seconds_count") == 1
+    assert metric(engine, "asr_finalisation_delay_seconds_sum") == 0
+    assert metric(engine, "asr_first_partial_seconds_sum") == pytest.approx(0.05)
+    assert metric(engine, "asr_batch_streams_sum") == metric(engine, "asr_step_seconds_count") == 13
+    assert metric(engine, "asr_chunk_lag_seconds_sum") == 0
+    assert metric(engine, "asr_ready_age_seconds_sum") == pytest.approx(13 * 0.05)
+    assert metric(engine, "asr_step_seconds_count", 1120) == 0
+    assert [metric(engine, "asr_streams", mode) for mode in (80, 160, 1120)] == [0, 1, 1]
+    assert engine.metrics.registry.get_sample_value("asr_free_slots") == 18
+
+
+def test_a_step_counts_for_the_mode_of_its_chunk_and_a_final_for_that_of_its_stream() -> None:
+    """The tail of an utterance in the 1120 ms mode takes a shorter chunk."""
     engine = scripted_engine()
-    played(engine, [*PAUSE, 1, 2, *PAUSE])
-    name = "asr_finalisation_delay_seconds_count"
-    assert engine.metrics.registry.get_sample_value(name) == 1
-    assert engine.metrics.registry.get_sample_value("asr_first_partial_seconds_count") == 1
-    assert engine.metrics.registry.get_sample_value("asr_free_slots") == 19
+    played(engine, [*[None] * 3, *range(9), *[None] * 7], mode_ms=1120)
+    assert metric(engine, "asr_step_seconds_count", 1120) == 1
+    assert metric(engine, "asr_step_seconds_count", 560) == 1
+    assert metric(engine, "asr_finalisation_delay_seconds_count", 1120) == 1
+
+
+def test_streams_are_counted_in_the_mode_that_they_changed_to() -> None:
+    engine = scripted_engine()
+    engine.open_stream("a", mode_ms=160)
+    engine.set_mode("a", mode_ms=80)
+    run(engine)
+    assert [metric(engine, "asr_streams", mode) for mode in (80, 160)] == [1, 0]
+    engine.close_stream("a")
+    assert metric(engine, "asr_streams", 80) == 0
 
 
 def test_a_shorter_silence_rule_ends_utterances_sooner() -> None:

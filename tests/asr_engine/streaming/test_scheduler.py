@@ -46,24 +46,30 @@ def test_a_batch_has_one_chunk_length_that_of_the_most_urgent_stream() -> None:
     assert [item.stream for item in batch.chunks] == ["b", "c"]
 
 
+def test_a_chunk_was_ready_its_length_before_its_deadline() -> None:
+    batch = Scheduler(8).plan([ready("a", deadline_s=4), ready("b", deadline_s=3)], now=0.0)
+    assert batch is not None
+    assert batch.ready_at_s == 3 - 0.16
+
+
 def test_laggard_takes_several_chunks_where_the_model_can() -> None:
     laggard = ready("a", deadline_s=1, available=5 * 2560 + 100)
     batch = Scheduler(8, takes_longer_chunks=True).plan([laggard], now=2.0)
     assert batch is not None
-    assert batch.chunks == (PlannedChunk("a", 5 * 2560),)
+    assert batch.chunks == (PlannedChunk("a", 5 * 2560, 1),)
 
 
 def test_laggard_takes_one_chunk_where_the_model_cannot() -> None:
     batch = Scheduler(8).plan([ready("a", deadline_s=1, available=5 * 2560)], now=2.0)
     assert batch is not None
-    assert batch.chunks == (PlannedChunk("a", 2560),)
+    assert batch.chunks == (PlannedChunk("a", 2560, 1),)
 
 
 def test_a_stream_on_time_takes_one_chunk() -> None:
     on_time = ready("a", deadline_s=3, available=5 * 2560)
     batch = Scheduler(8, takes_longer_chunks=True).plan([on_time], now=2.0)
     assert batch is not None
-    assert batch.chunks == (PlannedChunk("a", 2560),)
+    assert batch.chunks == (PlannedChunk("a", 2560, 3),)
 
 
 def test_the_step_of_a_laggard_is_bounded() -> None:
@@ -76,7 +82,7 @@ def test_the_step_of_a_laggard_is_bounded() -> None:
 def test_short_last_chunk_is_planned_as_it_is() -> None:
     batch = Scheduler(8).plan([ready("a", available=77)], now=0.0)
     assert batch is not None
-    assert batch.chunks == (PlannedChunk("a", 77),)
+    assert batch.chunks == (PlannedChunk("a", 77, 10.0),)
 
 
 @given(
