@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jiwer
 import numpy as np
 import soundfile
 
@@ -70,3 +71,10 @@ def digits_model() -> Any:
 def padded(samples: FloatSamples, multiple: int, *, silence: int = 0) -> FloatSamples:
     """`samples`, at least `silence` zeros, and as many as make a multiple of `multiple`."""
     return np.pad(samples, (0, silence + -(len(samples) + silence) % multiple))
+
+
+def word_errors(item: Digits, said: str) -> int:
+    """Words substituted, inserted and deleted. (The English normaliser would make one number of
+    spoken digits, and one error of several.)"""
+    counts = jiwer.process_words(item.text, said)
+    return int(counts.substitutions + counts.insertions + counts.deletions)

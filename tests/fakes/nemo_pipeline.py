@@ -16,7 +16,6 @@ def build_pipeline(
     model: Path, *, decoder: str, att_context_size: Sequence[int], slots: int, device: str = "cpu"
 ) -> Any:
     """A pipeline of one latency mode with NeMo's own endpointing off."""
-    from nemo.collections.asr.inference.factory.pipeline_builder import PipelineBuilder
     from omegaconf import OmegaConf
 
     config = OmegaConf.create(
@@ -82,8 +81,11 @@ def build_pipeline(
             },
         }
     )
+    torch.set_num_threads(1)  # see `digits_model`
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from nemo.collections.asr.inference.factory.pipeline_builder import PipelineBuilder
+
         return PipelineBuilder.build_pipeline(config)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import jiwer
 import numpy as np
 import pytest
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, samples_to_ms
+from asr_engine.backends.cache_aware.model import CacheAwareModel
+from asr_engine.backends.cache_aware.nemo import CTC, RNNT, NemoNetwork
 from asr_engine.backends.scripted import ScriptedModel, encode_blocks, script_text
 from asr_engine.config import engine_settings
 from asr_engine.errors import NoFreeSlotError, UnknownStreamError, UnsupportedModeError
@@ -16,6 +19,7 @@ from asr_engine.evaluation import count_errors
 from asr_engine.ports import Chunk, Hypothesis, StreamingModel
 from asr_engine.registry import streaming_model
 from asr_engine.results import join_words
+from tests.fakes.digits import digits, digits_model
 from tests.fakes.speech import ACCOUNT, SILLY, silence
 
 
@@ -67,6 +71,32 @@ def _is_same_english(said: str, expected: str) -> bool:
     return count.substitutions <= count.units // 8 and not count.insertions + count.deletions
 
 
+def _digits_utterances() -> tuple[FloatSamples, FloatSamples]:
+    first, second = _DIGITS
+    return first.samples(), second.samples()
+
+
+def _nemo(decoder: str) -> Backend:
+    def create() -> StreamingModel:
+        network = NemoNetwork(digits_model(), decoder=decoder, slots=3, batch_limit=3)
+        return CacheAwareModel(network, name="digits")
+
+    return Backend(
+        create=create,
+        utterances=_digits_utterances,
+        texts=(_DIGITS[0].text, _DIGITS[1].text),
+        is_same=_is_same_digits,
+    )
+
+
+def _is_same_digits(said: str, expected: str) -> bool:
+    """The small model may mishear one word, but neither lose nor double any."""
+    counts = jiwer.process_words(expected, said)
+    return counts.substitutions <= 1 and not counts.insertions + counts.deletions
+
+
+_DIGITS = (digits("seen")[0], digits("seen")[2])
+
 BACKENDS = [
     pytest.param(_scripted(is_gated=False), id="scripted-continuous"),
     pytest.param(_scripted(is_gated=True), id="scripted-gated"),
@@ -80,6 +110,8 @@ BACKENDS = [
         id="whisper",
         marks=pytest.mark.models,
     ),
+    pytest.param(_nemo(RNNT), id="nemo-rnnt"),
+    pytest.param(_nemo(CTC), id="nemo-ctc"),
 ]
 
 
