@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from asr_engine.config import EngineSettings
-from asr_engine.store import MODELS
+from asr_engine.store import MODELS, ModelEntry, ModelStore
 from transcription.management.commands import models as command_module
 
 
@@ -107,3 +107,29 @@ def test_fetching_everything_leaves_a_model_of_ones_own_alone(
 def test_a_built_in_model_cannot_be_removed() -> None:
     with pytest.raises(CommandError, match="built in"):
         run("remove", "whisper-base")
+
+
+def test_an_unknown_model_cannot_be_exported(store: Path) -> None:
+    with pytest.raises(CommandError, match="not a known model"):
+        run("export", "nothing", "something", "--onnx")
+    assert not (store / "something").exists()
+
+
+def test_without_nemo_exporting_is_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_module, "EXPORTER", "torch_and_nemo.export_onnx")
+    with pytest.raises(CommandError, match=r"requirements/nemo\.txt"):
+        run("export", "nothing", "something", "--onnx")
+
+
+def test_exporting_passes_on_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, object] = {}
+
+    def export(store: ModelStore, name: str, new_name: str, **wishes: object) -> ModelEntry:
+        asked.update(wishes, name=name)
+        return ModelEntry(new_name, "", "", ())
+
+    monkeypatch.setattr(command_module, "import_string", lambda path: export)
+    assert "fast: exported" in run("export", "mine", "fast", "--onnx", "--int8", "--decoder", "ctc")
+    assert asked == {"name": "mine", "is_int8": True, "decoder": "ctc"}

@@ -8,14 +8,18 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import filesizeformat
+from django.utils.module_loading import import_string
 
 from asr_engine.config import engine_settings
 from asr_engine.errors import ModelError
 from asr_engine.store import ModelStatus, ModelStore
 
+EXPORTER = "asr_engine.backends.cache_aware.export.export_onnx"
+"""Imported on use: it loads torch and NeMo."""
+
 
 class Command(BaseCommand):
-    help = "List, fetch and verify the speech models; add and remove your own."
+    help = "List, fetch and verify the speech models; add, export and remove your own."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -40,7 +44,20 @@ class Command(BaseCommand):
         adding.add_argument("--sha256", metavar="HEX", help="refuse any other bytes")
         adding.add_argument("--licence", default="", metavar="TEXT")
 
-        removing = actions.add_parser("remove", help="delete a model that was added")
+        exporting = actions.add_parser(
+            "export", help="make a model for ONNX Runtime of a .nemo in the store"
+        )
+        exporting.add_argument("name", metavar="NAME")
+        exporting.add_argument("new_name", metavar="NEW_NAME")
+        exporting.add_argument(
+            "--onnx", action="store_true", required=True, help="the form to export to"
+        )
+        exporting.add_argument("--int8", action="store_true", help="weights of one byte")
+        exporting.add_argument(
+            "--decoder", choices=["rnnt", "ctc"], help="the model's first by default"
+        )
+
+        removing = actions.add_parser("remove", help="delete a model that was added or exported")
         removing.add_argument("name", metavar="NAME")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -53,6 +70,8 @@ class Command(BaseCommand):
                     self._verify(store, options["names"])
                 case "add":
                     self._add(store, options)
+                case "export":
+                    self._export(store, options)
                 case "remove":
                     store.remove(options["name"])
                     self.stdout.write(f"{options['name']}: removed")
@@ -102,6 +121,22 @@ class Command(BaseCommand):
             self.stdout.write(f"SHA-256 {file.sha256}")
         if options["sha256"] is None:
             self.stdout.write("Compare it with the publisher's before you use the model.")
+
+    def _export(self, store: ModelStore, options: dict[str, Any]) -> None:
+        try:
+            export_onnx = import_string(EXPORTER)
+        except ImportError:
+            raise CommandError(
+                "Exporting needs torch and NeMo: install requirements/nemo.txt."
+            ) from None
+        entry = export_onnx(
+            store,
+            options["name"],
+            options["new_name"],
+            is_int8=options["int8"],
+            decoder=options["decoder"],
+        )
+        self.stdout.write(f"{entry.name}: exported, {filesizeformat(entry.size_bytes)}")
 
 
 def _chosen(store: ModelStore, names: list[str]) -> list[ModelStatus]:
