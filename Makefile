@@ -4,6 +4,7 @@
 # make setup    the first half of `make run`
 # make lint     style, types, import contracts
 # make bench    measures this machine and writes docs/benchmarks.md
+# make bench-engine   the streaming engine with NeMo models: docs/benchmarks-engine.md
 #
 # PORT=8000     port of the site               LAN=1           https for the local network
 # DATA=var      where everything is kept       CERT= KEY=      a certificate of your own (PEM)
@@ -31,7 +32,7 @@ KEYLESS := TRANSCRIBE_DATA_DIR="$(CURDIR)/var" TRANSCRIBE_SECRET_KEY=unused
 SUPERVISE_OPTIONS := $(if $(filter-out 0,$(LAN)),--lan) \
 	$(if $(CERT),--certificate "$(CERT)") $(if $(KEY),--key "$(KEY)")
 
-.PHONY: help run setup test lint bench test-postgres chromium models
+.PHONY: help run setup test lint bench bench-engine test-postgres chromium models
 .DEFAULT_GOAL := help
 
 help:
@@ -57,6 +58,10 @@ lint: $(VENV)/.all-installed
 
 bench: $(VENV)/.all-installed models
 	@$(BIN)/python -m tests.load.bench
+
+# One thread: what is measured is a core's work.
+bench-engine: $(VENV)/.all-installed models
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.load.bench_engine --page docs/benchmarks-engine.md
 
 # The speech models that the tests need, in the default store.
 models: $(VENV)/.run-installed

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from asr_engine.config import engine_settings
 from tests.e2e.conftest import ROOT, Server, make_server
 from tests.fakes.tool import Tool
 from tests.fakes.waiting import wait_until
+from tests.load.machine import load, machine
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = ROOT / "static" / "audio" / "sample.ogg"
@@ -40,22 +40,6 @@ REPEATS = 3
 BESIDE_STREAMS = 2
 BESIDE_REPEATS = 6
 UPLOAD_S = 1800
-
-
-def machine() -> str:
-    """Processor, cores, memory."""
-    model = platform.processor() or platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        names = [line for line in information.read_text().splitlines() if "model name" in line]
-        model = names[0].partition(":")[2].strip() if names else model
-    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} cores of {model}, {memory_gib:.0f} GiB memory"
-
-
-def load() -> str:
-    """The load average of the last minute."""
-    return f"{os.getloadavg()[0]:.1f}"
 
 
 def repeat(source: Path, target: Path, times: int) -> Path:
@@ -186,7 +170,8 @@ def page(
         "# Benchmarks",
         "",
         "Written by `make bench`; do not edit. Run it on your own machine: absolute times are this",
-        "one's, with whatever else it was doing.",
+        "one's, with whatever else it was doing. The streaming engine with NeMo models is measured",
+        "in [benchmarks-engine.md](benchmarks-engine.md).",
         "",
         f"- Machine: {machine()}; load average {loads} (1.0 is one busy core)",
         f"- When: {datetime.now(UTC):%Y-%m-%d}",

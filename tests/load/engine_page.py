@@ -1,0 +1,169 @@
+"""The Markdown of docs/benchmarks-engine.md, of the results of `bench_engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Result = dict[str, Any]
+
+
+def page(runs: Sequence[Sequence[Result]]) -> str:
+    """One section for each run; a run is what one machine measured."""
+    lines = [
+        "# Benchmarks of the streaming engine",
+        "",
+        "Written by `make bench-engine`; do not edit. `digits` is the trained model of the tests,",
+        "1 M weights; the others have the shape of large FastConformer models and random weights",
+        "(`tests/load/nemo_shapes.py`), set to emit about as many tokens as speech has: their",
+        "speed is what such a model's would be, their text means nothing.",
+    ]
+    for run in runs:
+        lines += _section(run)
+    return "\n".join(lines) + "\n"
+
+
+def _section(run: Sequence[Result]) -> list[str]:
+    about = _only(run, "machine")[0]
+    ends = _only(run, "end")
+    after = f", {ends[0]['load']} after" if ends else ""
+    unit = "wall time" if about["gpu"] else "CPU time of one thread"
+    lines = [
+        "",
+        f"## {about['gpu'] or 'CPU, one thread'}, {about['dtype']}",
+        "",
+        f"- Machine: {about['machine']}; load average {about['load']} before{after}",
+        f"- When: {about['when']}",
+        f"- Python {about['python']}, torch {about['torch']}, NeMo {about['nemo']}",
+    ]
+    lines += [
+        f"- Model `{model['model']}`: {model['million']} M weights" for model in _only(run, "model")
+    ]
+    lines += [f"- {note['text']}" for note in _only(run, "note")]
+    for heading, part in (
+        (f"The engine beside NeMo's own pipeline ({unit})", _pairs(run)),
+        ("Live streams at once", _capacity(run)),
+        ("From the endpoint to the final", _finals(run)),
+        (f"One step of the network ({unit})", _steps(run)),
+        ("Hours", _soak(run)),
+    ):
+        if part:
+            lines += ["", f"### {heading}", "", *part]
+    return lines
+
+
+def _pairs(run: Sequence[Result]) -> list[str]:
+    pairs = _only(run, "pair")
+    if not pairs:
+        return []
+    return [
+        "Seconds of audio heard in a second of work, every stream one chunk a round, the roads",
+        "taking turns in one process on the same weights. The engine decides endpoints and makes",
+        "words beside; NeMo's endpointing is off. The ratio is the median over the turns of",
+        "the road's throughput / that of NeMo's pipeline.",
+        "",
+        *_table(
+            ("model", "mode ms", "streams", "road", "audio s", "NeMo's audio s", "ratio"),
+            [
+                [
+                    pair[key]
+                    for key in (
+                        *("model", "mode_ms", "streams", "road"),
+                        *("audio_s", "their_audio_s", "ratio"),
+                    )
+                ]
+                for pair in pairs
+            ],
+        ),
+    ]
+
+
+def _capacity(run: Sequence[Result]) -> list[str]:
+    best: dict[tuple[str, int], Result] = {}
+    for result in _only(run, "capacity"):
+        key = (result["model"], result["mode_ms"])
+        if result["is_in_time"] and (key not in best or best[key]["streams"] < result["streams"]):
+            best[key] = result
+    if not best:
+        return []
+    keys = ("model", "mode_ms", "streams", "round_ms", "round_p95_ms", "memory_mib")
+    return [
+        "The most streams that were found to keep up: a round, in which every stream hears one",
+        "chunk through the whole engine (Silero on the CPU, endpoints, words), took at the 95th",
+        "percentile at most 0.9 of the chunk's duration.",
+        "",
+        *_table(
+            ("model", "mode ms", "streams", "round ms", "p95 ms", "memory MiB"),
+            [[result[key] for key in keys] for result in best.values()],
+        ),
+    ]
+
+
+def _finals(run: Sequence[Result]) -> list[str]:
+    keys = ("model", "mode_ms", "streams", "finals", "p50_ms", "p95_ms")
+    finals = _only(run, "final")
+    if not finals:
+        return []
+    return [
+        "From the engine's decision that an utterance ended to its Final event, all streams",
+        "speaking at once and without rest.",
+        "",
+        *_table(
+            ("model", "mode ms", "streams", "finals", "p50 ms", "p95 ms"),
+            [[result[key] for key in keys] for result in finals],
+        ),
+    ]
+
+
+def _steps(run: Sequence[Result]) -> list[str]:
+    keys = ("model", "mode_ms", "batch", "step_ms", "streams", "tokens_per_frame")
+    steps = _only(run, "step")
+    if not steps:
+        return []
+    return [
+        "Streams: how many this batch would carry in real time if nothing else took time.",
+        "",
+        *_table(
+            ("model", "mode ms", "batch", "step ms", "streams", "tokens a frame"),
+            [[result[key] for key in keys] for result in steps],
+        ),
+    ]
+
+
+def _soak(run: Sequence[Result]) -> list[str]:
+    parts, abandoned = _only(run, "soak"), _only(run, "abandoned")
+    lines = []
+    if parts:
+        keys = ("minute", "cpu_s_per_audio_s", "memory_mib", "finals")
+        lines += [
+            f"One stream of `{parts[0]['model']}` without a break, {parts[0]['mode_ms']} ms mode;",
+            "CPU seconds for a second of audio over the five minutes before.",
+            "",
+            *_table(
+                ("minute", "CPU s a second", "memory MiB", "finals"),
+                [[result[key] for key in keys] for result in parts],
+            ),
+        ]
+    if abandoned:
+        lines += [
+            "",
+            "Streams opened, spoken to for a second and abandoned:",
+            "",
+            *_table(
+                ("streams so far", "memory MiB"),
+                [[result["streams"], result["memory_mib"]] for result in abandoned],
+            ),
+        ]
+    return lines
+
+
+def _only(run: Sequence[Result], kind: str) -> list[Result]:
+    return [result for result in run if result["kind"] == kind]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    return [
+        f"| {' | '.join(heads)} |",
+        "|" + "---|" * len(heads),
+        *(f"| {' | '.join(map(str, row))} |" for row in rows),
+    ]
