@@ -55,9 +55,11 @@ class AudioSpan:
         """
         if start_sample < self._held_from:
             raise StreamError("these samples were dropped already")
-        out = np.zeros(end_sample - start_sample, dtype=np.float32)
-        begin = start_sample - self._held_from
-        held = self._data[begin : min(self._used, end_sample - self._held_from)]
+        begin, end = start_sample - self._held_from, end_sample - self._held_from
+        if end <= self._used:
+            return self._data[begin:end].copy()
+        out = np.zeros(end - begin, dtype=np.float32)
+        held = self._data[begin : self._used]
         out[: len(held)] = held
         return out
 
@@ -98,10 +100,12 @@ class StreamAudio:
         return sum(span.held_samples for span in self._spans)
 
     def samples_after(self, position: int) -> int:
-        """Samples held that lie at or after `position`; gaps do not count."""
-        return sum(
-            max(0, span.end_sample - max(span.start_sample, position)) for span in self._spans
-        )
+        """Samples held of the span being heard from `position` on, and of those after it."""
+        first = self._spans[0]
+        count = max(0, first.end_sample - max(first.start_sample, position))
+        if len(self._spans) > 1:  # only a stream that had gaps, and is behind
+            count += sum(span.held_samples for span in self._spans) - first.held_samples
+        return count
 
     def accept(self, first_sample: int, samples: FloatSamples) -> None:
         """Take a packet of any size. Raises StreamError beyond MAX_HELD_S or after the end."""

@@ -97,6 +97,10 @@ class Engine:
             samples: mode_ms for mode_ms, samples in self.capabilities.chunk_samples.items()
         }
         self._streams: dict[str, Stream] = {}
+        # A step costs what the streams cost that may have something to do: those that were told
+        # something since the last step, that did something in it, or that wait for a place in one.
+        self._awake: dict[str, Stream] = {}
+        self._stirred: dict[str, Stream] = {}
         self._lag_noted_at_s: dict[str, float] = {}
         self._events: list[StreamEvent] = []
         self._failures_in_a_row = 0
@@ -113,7 +117,7 @@ class Engine:
             raise NoFreeSlotError
         if not self._streams:
             return
-        lag_ms = max(self.behind_ms().values())
+        lag_ms = max(self.behind_ms().values(), default=0)
         share = self._busy_share_with(mode_ms or self.capabilities.default_mode_ms)
         if lag_ms > TOLERATED_LAG_MS or share > BUSY_SHARE:
             log.info(
@@ -178,17 +182,17 @@ class Engine:
         or after `end_audio`.
         """
         now = self._clock.now() if arrived_at_s is None else arrived_at_s
-        self._stream(stream).accept(first_sample, samples, now=now)
+        self._wake(stream).accept(first_sample, samples, now=now)
 
     def pause(self, stream: str) -> None:
         """Close the utterance at the last sample; audio may go on from there."""
-        self._stream(stream).audio.close_span(EndpointReason.PAUSE)
+        self._wake(stream).audio.close_span(EndpointReason.PAUSE)
 
     def end_audio(
         self, stream: str, *, reason: EndpointReason = EndpointReason.END_OF_AUDIO
     ) -> None:
         """No more audio: the last words become final, then `Ended` comes."""
-        self._stream(stream).audio.end(reason)
+        self._wake(stream).audio.end(reason)
 
     def set_mode(self, stream: str, *, mode_ms: int) -> None:
         """Change the latency mode before the stream's next chunk.
@@ -198,11 +202,11 @@ class Engine:
         """
         if mode_ms not in self.capabilities.chunk_samples:
             raise UnsupportedModeError
-        self._stream(stream).wanted_mode_ms = mode_ms
+        self._wake(stream).wanted_mode_ms = mode_ms
 
     def ready_streams(self) -> list[ReadyStream]:
         """Streams that have audio for a model step now."""
-        return [item for stream in self._streams.values() if (item := stream.ready())]
+        return [item for stream in self._awake.values() if (item := stream.ready())]
 
     def step(self) -> bool:
         """Voice activity, then at most one model step, then the endpoints that are due.
@@ -211,12 +215,14 @@ class Engine:
         """
         started = self._clock.now()
         has_worked = self._change_modes() | self._listen() | self._finish_due()
-        batch = self._scheduler.plan(self.ready_streams(), self._clock.now())
+        ready = self.ready_streams()
+        batch = self._scheduler.plan(ready, self._clock.now())
         if batch is not None:
             self._run(batch)
             self._finish_due()
             has_worked = True
         self._note_lag()
+        self._let_sleep(ready)
         if has_worked:
             now = self._clock.now()
             self._load.add_turn(now=now, busy_s=now - started)
@@ -231,6 +237,8 @@ class Engine:
         """Free the slot. Harmless for an unknown stream; what was not final is lost."""
         if self._streams.pop(stream, None) is None:
             return
+        self._awake.pop(stream, None)
+        self._stirred.pop(stream, None)
         self._lag_noted_at_s.pop(stream, None)
         self._model.close(stream)
         self._detector.close(stream)
@@ -253,8 +261,10 @@ class Engine:
         return self._failures_in_a_row >= FAILURES_OF_A_BROKEN_MODEL
 
     def behind_ms(self) -> dict[str, int]:
-        """How far the model is behind the audio that is held, by stream."""
-        return {name: stream.behind_ms for name, stream in self._streams.items()}
+        """How far the model is behind the audio that is held, by stream that it is behind with."""
+        return {
+            name: behind for name, stream in self._awake.items() if (behind := stream.behind_ms)
+        }
 
     def _busy_share_with(self, mode_ms: int) -> float:
         """Share of the time that the engine would be busy with one stream more in `mode_ms`."""
@@ -267,7 +277,7 @@ class Engine:
 
     def _change_modes(self) -> bool:
         has_changed = False
-        for name, stream in list(self._streams.items()):
+        for name, stream in list(self._awake.items()):
             if stream.wanted_mode_ms == stream.mode_ms:
                 continue
             if stream.closing is None or self.capabilities.mixes_chunks:
@@ -278,6 +288,7 @@ class Engine:
 
                 if self._guard([name], change):
                     stream.mode_ms = mode_ms
+                    self._stirred[name] = stream
                     self._count_streams()
                 has_changed = True
         return has_changed
@@ -285,16 +296,20 @@ class Engine:
     def _listen(self) -> bool:
         """Let the detector hear what came, one window a stream in each call."""
         has_heard = False
+        listening: Sequence[Stream] = list(self._awake.values())
         for _round in range(WINDOWS_PER_STEP):
-            windows = [
-                window for stream in self._streams.values() if (window := stream.next_window())
-            ]
+            windows = [window for stream in listening if (window := stream.next_window())]
             if not windows:
                 break
             has_heard = True
             self._detect(windows)
-        for stream in self._streams.values():
-            stream.settle(now=self._clock.now())
+            listening = [
+                stream for window in windows if (stream := self._streams.get(window.stream))
+            ]
+            self._stirred.update((stream.name, stream) for stream in listening)
+        now = self._clock.now()
+        for stream in self._awake.values():
+            stream.settle(now=now)
             if note := stream.note_silence():
                 self._events.append(note)
         return has_heard
@@ -332,7 +347,7 @@ class Engine:
         metrics.step_seconds.observe(now - started)
         metrics.batch_streams.observe(len(chunks))
         for planned, hypothesis in zip(batch.chunks, hypotheses, strict=True):
-            stream = self._streams[planned.stream]
+            stream = self._stirred[planned.stream] = self._streams[planned.stream]
             late = max(0.0, now - planned.deadline_s)
             self.metrics.modes[stream.mode_ms].chunk_lag_seconds.observe(late)
             if partial := stream.partial(hypothesis):
@@ -348,8 +363,9 @@ class Engine:
     def _finish_due(self) -> bool:
         """Close the utterances whose endpoint is fed, until none is due."""
         has_finished = False
-        while due := [stream for stream in self._streams.values() if stream.is_due]:
+        while due := [stream for stream in self._awake.values() if stream.is_due]:
             has_finished = True
+            self._stirred.update((stream.name, stream) for stream in due)
             by_model = [stream for stream in due if stream.needs_model_to_finish]
             for stream in due:
                 if not stream.needs_model_to_finish:
@@ -408,7 +424,7 @@ class Engine:
     def _note_lag(self) -> None:
         """Say who lags: once a second while behind, and once when it has caught up."""
         now = self._clock.now()
-        for name, stream in self._streams.items():
+        for name, stream in self._awake.items():
             behind = stream.behind_ms
             noted_at = self._lag_noted_at_s.get(name)
             if behind >= LAG_NOTE_MS:
@@ -426,8 +442,16 @@ class Engine:
         for mode_ms, metrics in self.metrics.modes.items():
             metrics.streams.set(counts[mode_ms])
 
-    def _stream(self, name: str) -> Stream:
+    def _wake(self, name: str) -> Stream:
         try:
-            return self._streams[name]
+            stream = self._awake[name] = self._streams[name]
         except KeyError:
             raise UnknownStreamError from None
+        return stream
+
+    def _let_sleep(self, ready: Sequence[ReadyStream]) -> None:
+        """Pass over, from the next step on, who did nothing in this one and waits for nothing."""
+        for item in ready:
+            if stream := self._streams.get(item.stream):
+                self._stirred[item.stream] = stream
+        self._awake, self._stirred = self._stirred, {}

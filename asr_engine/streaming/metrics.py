@@ -42,28 +42,32 @@ class EngineMetrics:
         self.failed_streams_total = Counter(
             "asr_failed_streams", "Streams closed by a model's exception.", registry=self.registry
         )
-        histograms = (
-            self._seconds("asr_step_seconds", "Time of one model step."),
-            self._histogram("asr_batch_streams", "Streams in one model step.", _BATCH_BUCKETS),
-            self._seconds(
-                "asr_ready_age_seconds",
-                "How long the chunk that was ready first had waited when its step began.",
-            ),
-            self._seconds(
-                "asr_chunk_lag_seconds", "How late a chunk was heard after its deadline."
-            ),
-            self._seconds(
-                "asr_finalisation_delay_seconds", "From the endpoint decision to the final."
-            ),
-            self._seconds(
-                "asr_first_partial_seconds",
-                "From the arrival of the first speech of an utterance to its first partial.",
-            ),
+        step = self._seconds("asr_step_seconds", "Time of one model step.")
+        batch = self._histogram("asr_batch_streams", "Streams in one model step.", _BATCH_BUCKETS)
+        age = self._seconds(
+            "asr_ready_age_seconds",
+            "How long the chunk that was ready first had waited when its step began.",
+        )
+        lag = self._seconds(
+            "asr_chunk_lag_seconds", "How late a chunk was heard after its deadline."
+        )
+        finalisation = self._seconds(
+            "asr_finalisation_delay_seconds", "From the endpoint decision to the final."
+        )
+        partial = self._seconds(
+            "asr_first_partial_seconds",
+            "From the arrival of the first speech of an utterance to its first partial.",
         )
         streams = self._gauge("asr_streams", "Streams that are open.", _LABELS)
         self.modes = {
             mode_ms: ModeMetrics(
-                *(histogram.labels(mode_ms) for histogram in histograms), streams.labels(mode_ms)
+                step_seconds=step.labels(mode_ms),
+                batch_streams=batch.labels(mode_ms),
+                ready_age_seconds=age.labels(mode_ms),
+                chunk_lag_seconds=lag.labels(mode_ms),
+                finalisation_delay_seconds=finalisation.labels(mode_ms),
+                first_partial_seconds=partial.labels(mode_ms),
+                streams=streams.labels(mode_ms),
             )
             for mode_ms in modes_ms
         }

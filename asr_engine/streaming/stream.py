@@ -254,11 +254,12 @@ class Stream:
         """The partial that a hypothesis makes, if it says anything new."""
         if not self._has_utterance:
             return None
-        words = self._fit(self._without_strays(hypothesis.words))
-        text = join_words(words).strip()
+        heard = self._without_strays(hypothesis.words)
+        text = join_words(heard).strip()
         if not text or text == self._last_partial:
             return None
         self._last_partial = text
+        words = self._fit(heard)
         start, end = self._times(words, self._heard)
         stable = len(self._without_strays(hypothesis.words[: hypothesis.stable_words]))
         return Partial(self.name, self.next_utterance, start, end, text, words, stable)
@@ -306,12 +307,12 @@ class Stream:
         return Endpoint(self.name, EndpointReason.SILENCE, resume)
 
     def _final(self, closing: Closing, hypothesis: Hypothesis | None) -> StreamEvent:
-        words: Sequence[Word] = ()
+        words: tuple[Word, ...] = ()
         if hypothesis is not None and closing.has_utterance:
             words = hypothesis.words
         if closing.cut_sample is not None and self._capabilities.is_gated:
             cut_ms = samples_to_ms(closing.cut_sample)
-            words = [word for word in words if word.start_ms + word.end_ms < 2 * cut_ms]
+            words = tuple(word for word in words if word.start_ms + word.end_ms < 2 * cut_ms)
         fitted = self._fit(self._without_strays(words))
         text = join_words(fitted).strip()
         resume = self._resume_after(closing)
@@ -347,13 +348,13 @@ class Stream:
             return min(self._fed, closing.cut_sample)
         return max(closing.decided_sample, self._fed) - ms_to_samples(self._rules.pre_roll_ms)
 
-    def _without_strays(self, words: Sequence[Word]) -> Sequence[Word]:
+    def _without_strays(self, words: tuple[Word, ...]) -> tuple[Word, ...]:
         """`words` without those that a continuous model made of noise before the utterance."""
         if self._capabilities.is_gated or not self._capabilities.has_word_times:
             return words
         begin_ms = samples_to_ms(self._speech_start) - self._rules.pre_roll_ms
         late_ms = self._last_speech_end_ms + LATE_WORD_MS
-        return [word for word in words if word.end_ms > begin_ms or word.end_ms <= late_ms]
+        return tuple(word for word in words if word.end_ms > begin_ms or word.end_ms <= late_ms)
 
     def _fit(self, words: Sequence[Word]) -> tuple[Word, ...]:
         """`words` in order, within what follows the last utterance and what was fed."""
@@ -363,7 +364,8 @@ class Stream:
         for word in words:
             begin = min(max(word.start_ms, begin), last - 1)
             end = min(max(word.end_ms, begin + 1), last)
-            fitted.append(replace(word, start_ms=begin, end_ms=end))
+            fits = (begin, end) == (word.start_ms, word.end_ms)
+            fitted.append(word if fits else replace(word, start_ms=begin, end_ms=end))
         return tuple(fitted)
 
     def _times(self, words: Sequence[Word], speech_end: int) -> tuple[int, int]:
