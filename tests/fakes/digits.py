@@ -54,9 +54,8 @@ def digits(kind: str | None = None) -> tuple[Digits, ...]:
     return tuple(item for item in found if kind in {None, item.kind})
 
 
-@cache
-def digits_model() -> Any:
-    """The restored NeMo model, loaded once for all tests: it is never changed but by a decoder."""
+def restored(path: Path) -> Any:
+    """A NeMo model, whatever its libraries warn of."""
     import torch
 
     from asr_engine.backends.cache_aware import nemo
@@ -65,7 +64,13 @@ def digits_model() -> Any:
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return nemo.restore(DIGITS_MODEL, "cpu")
+        return nemo.restore(path, "cpu")
+
+
+@cache
+def digits_model() -> Any:
+    """The model of DIGITS_MODEL, loaded once for all tests."""
+    return restored(DIGITS_MODEL)
 
 
 def padded(samples: FloatSamples, multiple: int, *, silence: int = 0) -> FloatSamples:
