@@ -1,4 +1,4 @@
-"""A small model with a language prompt: the digits model that hears English and is deaf to German."""
+"""A small model with a language prompt: the digits model, made deaf to German."""
 
 from __future__ import annotations
 
