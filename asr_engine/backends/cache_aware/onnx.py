@@ -182,8 +182,8 @@ class _FrontEnd:
         self._preemphasis = np.float32(description.preemphasis)
         self._guard = np.float32(description.log_guard)
         self._samples = np.zeros((slots, self._hop_samples), np.float32)
-        self._mel = np.zeros((slots, len(filters), self._kept), np.float32)
         self._silence = np.log(self._guard)
+        self._mel = np.full((slots, len(filters), self._kept), self._silence, np.float32)
 
     def reset(self, slot: int) -> None:
         self._samples[slot] = 0

@@ -259,11 +259,17 @@ def test_large_weights_stand_beside_their_graph(
 
 
 @pytest.fixture
-def prompted_model() -> Any:
-    """The small model as one of three languages that are told by a prompt."""
+def own_model() -> Any:
+    """The small model, to be changed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = nemo.restore(DIGITS_MODEL, "cpu")
+        return nemo.restore(DIGITS_MODEL, "cpu")
+
+
+@pytest.fixture
+def prompted_model(own_model: Any) -> Any:
+    """The small model as one of three languages that are told by a prompt."""
+    model = own_model
     width, prompts = model.encoder.d_model, 4
     torch.manual_seed(1)
     kernel = torch.nn.Linear(width + prompts, width)
@@ -295,6 +301,46 @@ def test_a_multilingual_model_is_told_the_language(tmp_path: Path, prompted_mode
     with pytest.raises(UnsupportedLanguageError):
         ours.reset(0, language="fr")
     assert same(before, snapshot(ours))
+
+
+def test_an_encoder_of_another_make_is_exported_too(tmp_path: Path, own_model: Any) -> None:
+    """Scaled input, batch norms, no biases, another past: what published models differ in."""
+    from nemo.collections.asr.modules import ConformerEncoder
+
+    torch.manual_seed(2)
+    own_model.encoder = ConformerEncoder(
+        feat_in=80,
+        n_layers=3,
+        d_model=96,
+        subsampling="dw_striding",
+        subsampling_factor=8,
+        subsampling_conv_channels=16,
+        causal_downsampling=True,
+        n_heads=8,
+        att_context_size=[[28, 13], [28, 3], [28, 0]],
+        att_context_style="chunked_limited",
+        xscaling=True,
+        untie_biases=False,
+        conv_kernel_size=5,
+        conv_norm_type="batch_norm",
+        conv_context_size="causal",
+        use_bias=False,
+    )
+    for layer in own_model.encoder.layers:
+        layer.conv.batch_norm.running_mean.normal_()
+        layer.conv.batch_norm.running_var.uniform_(0.5, 2)
+        torch.nn.init.normal_(layer.self_attn.pos_bias_u)
+        torch.nn.init.normal_(layer.self_attn.pos_bias_v)
+    export_model(own_model.eval(), tmp_path, is_int8=False, decoder=CTC)
+    ours, theirs = load(tmp_path), NemoNetwork(own_model, decoder=CTC, slots=4, batch_limit=4)
+    assert ours.traits.chunk_frames == {80: 1, 320: 4, 1120: 14}
+    audio = digits("seen")[0].samples()
+    heard, expected = (hear(network, 1, audio, [14, 4, 1]) for network in (ours, theirs))
+    assert [(at, token.id) for at, token in heard] == [(at, token.id) for at, token in expected]
+    assert [token.confidence for _, token in heard] == pytest.approx(
+        [token.confidence for _, token in expected], abs=1e-4
+    )
+    assert len(heard) > 8
 
 
 @pytest.mark.parametrize(
