@@ -1,14 +1,16 @@
 """Silero VAD 6 on ONNX Runtime: speech probabilities for streams and for whole recordings.
 
 Two exports of the same network, equal to the bit: one takes a window of many streams at once, the
-other many windows of one recording. Both run on one thread: a window is a tenth of a millisecond
-of work.
+other many windows of one recording. A call of either runs on one thread: a window is a tenth of a
+millisecond of work.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -30,13 +32,19 @@ WINDOW_SAMPLES: Final = 512
 CONTEXT_SAMPLES: Final = 64
 """The end of the window before, which the network hears again in front of each window."""
 STATE_SIZE: Final = 128
+MAX_THREADS: Final = 4
+MIN_PART_WINDOWS: Final = 48
+"""Fewer windows than this are heard sooner by one thread than shared out."""
 BLOCK_WINDOWS: Final = 128
 """Windows of a recording per call: 4 s of audio, and a few megabytes."""
 
 
 def create(settings: EngineSettings) -> SileroDetector:
     """Raises ModelMissingError, ModelUnverifiedError."""
-    return SileroDetector(ModelStore(settings.model_dir).path(MODEL) / STREAM_FILE)
+    # Half of the cores at most: the rest of the machine is as busy when there are many streams.
+    threads = max(1, min(MAX_THREADS, len(os.sched_getaffinity(0)) // 2))
+    path = ModelStore(settings.model_dir).path(MODEL) / STREAM_FILE
+    return SileroDetector(path, threads=threads)
 
 
 def create_finder(settings: EngineSettings) -> SileroFinder:
@@ -69,11 +77,17 @@ class _State:
 
 
 class SileroDetector:
-    """A `VoiceActivityDetector`: one small state per stream, all windows of a call in one batch."""
+    """A `VoiceActivityDetector`: one small state per stream, all windows of a call in one batch.
 
-    def __init__(self, path: Path) -> None:
+    Many windows are shared among `threads`: for hundreds of streams they are a core's work, and the
+    model's thread waits for them.
+    """
+
+    def __init__(self, path: Path, *, threads: int = 1) -> None:
         self._session = _session(path)
         self._states: dict[str, _State] = {}
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="silero")
 
     @property
     def window_samples(self) -> int:
@@ -99,13 +113,8 @@ class SileroDetector:
                 for state, window in zip(states, windows, strict=True)
             ]
         )
-        probabilities, recurrent = self._session.run(
-            None,
-            {
-                "input": heard,
-                "state": np.stack([state.recurrent for state in states], axis=1),
-                "sr": np.array(SAMPLE_RATE, np.int64),
-            },
+        probabilities, recurrent = self._run(
+            heard, np.stack([state.recurrent for state in states], axis=1)
         )
         for row, state in enumerate(states):
             state.recurrent = recurrent[:, row].copy()
@@ -114,6 +123,32 @@ class SileroDetector:
 
     def close(self, stream: str) -> None:
         self._states.pop(stream, None)
+
+    def _run(
+        self, heard: FloatSamples, recurrent: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probabilities [batch, 1] and states [2, batch, 128] of windows [batch, 576]."""
+        parts = max(1, min(self._threads, len(heard) // MIN_PART_WINDOWS))
+        if parts == 1:
+            return self._run_part((heard, recurrent))
+        shared = zip(
+            np.array_split(heard, parts), np.array_split(recurrent, parts, axis=1), strict=True
+        )
+        results = list(self._pool.map(self._run_part, shared))
+        return (
+            np.concatenate([probabilities for probabilities, _ in results]),
+            np.concatenate([state for _, state in results], axis=1),
+        )
+
+    def _run_part(
+        self, part: tuple[FloatSamples, NDArray[np.float32]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        heard, recurrent = part
+        probabilities, state = self._session.run(
+            None,
+            {"input": heard, "state": recurrent, "sr": np.array(SAMPLE_RATE, np.int64)},
+        )
+        return probabilities, state
 
     def _state(self, window: Chunk) -> _State:
         if window.samples.shape != (WINDOW_SAMPLES,):

@@ -369,10 +369,13 @@ class Stream:
         return tuple(fitted)
 
     def _times(self, words: Sequence[Word], speech_end: int) -> tuple[int, int]:
-        if self._capabilities.has_word_times:
-            return words[0].start_ms, max(word.end_ms for word in words)
         start = max(self._last_end_ms, samples_to_ms(self._speech_start))
-        return start, max(start + 1, samples_to_ms(speech_end))
+        if not self._capabilities.has_word_times:
+            return start, max(start + 1, samples_to_ms(speech_end))
+        if self._capabilities.is_gated:
+            start = words[0].start_ms
+        # A continuous model's first token comes some time after its word began.
+        return min(start, words[0].start_ms), max(word.end_ms for word in words)
 
     def _next_span(self) -> list[StreamEvent]:
         left = self.audio.span

@@ -7,6 +7,7 @@ second is a wrong word. The microphone begins to play when the page opens it: wi
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import re
 import socket
@@ -21,7 +22,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.backends.scripted import encode_blocks, script, script_text
+from asr_engine.config import engine_settings
+from asr_engine.store import ModelStore
 from tests.e2e.conftest import ROOT, Server, log_in
+from tests.fakes.digits import DIGITS_MODEL, digits
 
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=30_000)  # for what a voice takes to say, on a busy machine
@@ -339,6 +343,43 @@ def test_whisper_captions_a_voice_while_it_speaks(
     expect(reader.get_by_role("link", name="Open the recording")).to_be_visible()
     shown = " ".join(finals(reader))
     assert stored_text(server, recording) == shown
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.models
+def test_a_nemo_model_captions_spoken_digits(
+    start_server: Callable[..., Server], launch_browser: Callable[..., Browser], tmp_path: Path
+) -> None:
+    """A model of the administrator's own, chosen by its name alone; the speed may change."""
+    store = tmp_path / "models"
+    ModelStore(store).add("digits", DIGITS_MODEL)
+    (store / "silero-vad").symlink_to(ModelStore(engine_settings().model_dir).path("silero-vad"))
+    server = start_server(
+        ASR_LIVE_BACKEND="auto", ASR_NEMO_MODEL="digits", ASR_MODEL_DIR=str(store)
+    )
+    spoken = [item for item in digits("seen") if len(item.word_times) > 4][:2]
+    # The room's noise, not digital silence, around what is said.
+    quiet = np.random.default_rng(7).normal(0, 0.002, 3 * 16_000).astype("float32")
+    microphone = tmp_path / "digits.wav"
+    parts = [part for item in spoken for part in (quiet, item.samples())]
+    soundfile.write(microphone, np.concatenate([*parts, quiet]), 16_000)
+    contexts: list[BrowserContext] = []
+    page = new_page(launch_browser(microphone), server, server.base_url, contexts)
+    start_captions(page, "Digits", speed="160")
+    first_words = " ".join(spoken[0].text.split()[:3])
+    expect(page.locator(".captions-partial .caption-text")).to_contain_text(
+        re.compile(first_words, re.IGNORECASE)
+    )
+    page.locator("#latency-now").select_option("560")
+    expect(page.locator(".captions-list .caption-text")).to_have_count(2)
+    recording = stop_and_save(page)
+    text = stored_text(server, recording)
+    expected = spoken[0].text.split() + spoken[1].text.split()
+    said = text.lower().split()
+    heard = difflib.SequenceMatcher(None, expected, said, autojunk=False)
+    assert sum(block.size for block in heard.get_matching_blocks()) >= 0.8 * len(expected), text
+    assert len(said) <= 1.2 * len(expected), text
     for context in contexts:
         context.close()
 

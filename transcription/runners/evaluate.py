@@ -50,15 +50,17 @@ def evaluate(
     *,
     road: Road,
     settings: EngineSettings,
+    mode_ms: int = 0,
     on_scored: Callable[[FileScore], None] = lambda score: None,
 ) -> dict[str, Any]:
     """Transcribe and score every entry; `on_scored` hears of each.
 
-    A recording that cannot be decoded is scored as all deleted, with its problem. Loading the
-    models does not count as work. Raises ModelError.
+    `mode_ms` is the live road's latency mode, 0 the model's default. A recording that cannot be
+    decoded is scored as all deleted, with its problem. Loading the models does not count as work.
+    Raises ModelError, UnsupportedModeError.
     """
     scores = []
-    for score in _scores(entries, road=road, settings=settings):
+    for score in _scores(entries, road=road, settings=settings, mode_ms=mode_ms):
         on_scored(score)
         scores.append(score)
     facts: dict[str, Any] = {"road": road.value}
@@ -68,10 +70,10 @@ def evaluate(
 
 
 def _scores(
-    entries: Iterable[Entry], *, road: Road, settings: EngineSettings
+    entries: Iterable[Entry], *, road: Road, settings: EngineSettings, mode_ms: int
 ) -> Iterator[FileScore]:
     if road is Road.LIVE:
-        return (_score_live(entry, settings) for entry in entries)
+        return (_score_live(entry, settings, mode_ms) for entry in entries)
     model, finder = registry.batch_model(settings), registry.speech_finder(settings)
     return (_score_batch(entry, model, finder) for entry in entries)
 
@@ -96,9 +98,11 @@ def _score_batch(entry: Entry, model: BatchModel, finder: SpeechFinder) -> FileS
     return FileScore(entry, " ".join(texts), audio_ms / 1000, time.perf_counter() - begun)
 
 
-def _score_live(entry: Entry, settings: EngineSettings) -> FileScore:
+def _score_live(entry: Entry, settings: EngineSettings, mode_ms: int) -> FileScore:
     try:
-        heard = transcribe_live(entry.path, language=spoken_language(entry), settings=settings)
+        heard = transcribe_live(
+            entry.path, language=spoken_language(entry), settings=settings, mode_ms=mode_ms
+        )
     except AudioError as error:
         return FileScore(entry, "", 0.0, 0.0, problem=error.sentence)
     audio_s = heard.audio_ms / 1000

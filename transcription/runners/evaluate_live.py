@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from asr_engine import events, registry
-from asr_engine.audio import SAMPLE_RATE, FloatSamples, samples_to_ms
+from asr_engine.audio import SAMPLE_RATE, FloatSamples, ms_to_samples, samples_to_ms
 from asr_engine.batch.decode import decode_audio
 from asr_engine.config import EngineSettings
 from asr_engine.errors import EngineError
@@ -27,8 +27,7 @@ from asr_engine.results import Segment
 from asr_engine.streaming.engine import Engine
 
 STREAM: Final = "evaluation"
-PACKET_MS: Final = 200
-PACKET_SAMPLES: Final = PACKET_MS * SAMPLE_RATE // 1000
+LONGEST_PACKET_MS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +91,23 @@ class _Notes:
             self.is_ended = True
 
 
-def transcribe_live(path: Path, *, language: str | None, settings: EngineSettings) -> LiveResult:
-    """Stream one recording in packets of 200 ms in the model's default latency mode.
+def transcribe_live(
+    path: Path, *, language: str | None, settings: EngineSettings, mode_ms: int = 0
+) -> LiveResult:
+    """Stream one recording in packets of 200 ms, or of the latency mode's chunk if that is shorter.
 
-    Raises AudioError where it cannot be decoded, ModelError where no model is present,
-    UnsupportedLanguageError.
+    `mode_ms` 0 is the model's default. Raises AudioError where it cannot be decoded, ModelError
+    where no model is present, UnsupportedLanguageError, UnsupportedModeError.
     """
     model, detector = _models(settings)
     clock = SimulatedClock()
     engine = Engine(model, detector, clock=clock)
-    engine.open_stream(STREAM, language=language)
+    mode_ms = engine.open_stream(STREAM, language=language, mode_ms=mode_ms)
+    packet_samples = ms_to_samples(min(mode_ms, LONGEST_PACKET_MS))
     notes, busy_s, samples = _Notes(), 0.0, 0
     try:
         clock.start()
-        for packet in _packets(decode_audio(path)):
+        for packet in _packets(decode_audio(path), packet_samples):
             samples += len(packet)
             clock.wait_until(samples / SAMPLE_RATE)
             engine.accept_audio(STREAM, samples - len(packet), packet)
@@ -134,14 +136,14 @@ def _models(settings: EngineSettings) -> tuple[StreamingModel, VoiceActivityDete
     return registry.streaming_model(settings), registry.voice_activity(settings)
 
 
-def _packets(blocks: Iterable[FloatSamples]) -> Iterator[FloatSamples]:
-    """The same audio in packets of PACKET_MS; the last may be shorter."""
+def _packets(blocks: Iterable[FloatSamples], size: int) -> Iterator[FloatSamples]:
+    """The same audio in packets of `size`; the last may be shorter."""
     held = np.zeros(0, np.float32)
     for block in blocks:
         held = np.concatenate((held, block))
-        while len(held) >= PACKET_SAMPLES:
-            yield held[:PACKET_SAMPLES]
-            held = held[PACKET_SAMPLES:]
+        while len(held) >= size:
+            yield held[:size]
+            held = held[size:]
     if len(held):
         yield held
 

@@ -10,6 +10,9 @@ import pytest
 from asr_engine.audio import FloatSamples
 from asr_engine.backends.silero import (
     BLOCK_WINDOWS,
+    MIN_PART_WINDOWS,
+    MODEL,
+    STREAM_FILE,
     WINDOW_SAMPLES,
     SileroDetector,
     SileroFinder,
@@ -19,6 +22,7 @@ from asr_engine.backends.silero import (
 from asr_engine.config import engine_settings
 from asr_engine.errors import StreamError, UnknownStreamError
 from asr_engine.ports import Chunk
+from asr_engine.store import ModelStore
 from tests.fakes.speech import ACCOUNT, SILLY, silence
 
 pytestmark = pytest.mark.models
@@ -55,6 +59,29 @@ def test_speech_is_told_from_silence(detector: SileroDetector) -> None:
 def test_a_noisy_room_is_no_speech(detector: SileroDetector) -> None:
     noise = np.random.default_rng(5).normal(0, 0.02, 5 * 16_000).astype(np.float32)
     assert max(detect(detector, "a", noise)) < 0.5
+
+
+def test_many_streams_are_shared_among_threads_and_hear_the_same(
+    detector: SileroDetector,
+) -> None:
+    shared = SileroDetector(
+        ModelStore(engine_settings().model_dir).path(MODEL) / STREAM_FILE, threads=2
+    )
+    names = [f"s{index}" for index in range(2 * MIN_PART_WINDOWS + 1)]
+    voices = (SILLY.samples(), ACCOUNT.samples())
+    for name in names:
+        shared.open(name)
+    expected = [detect(detector, "a", voice[: 20 * WINDOW_SAMPLES]) for voice in voices]
+    for step in range(20):
+        start = step * WINDOW_SAMPLES
+        heard = shared.detect(
+            [
+                Chunk(name, voices[index % 2][start : start + WINDOW_SAMPLES], start)
+                for index, name in enumerate(names)
+            ]
+        )
+        for index, probability in enumerate(heard):
+            assert probability == pytest.approx(expected[index % 2][step], abs=1e-5)
 
 
 def test_streams_share_a_call_without_hearing_each_other(detector: SileroDetector) -> None:

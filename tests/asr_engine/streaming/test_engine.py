@@ -178,7 +178,10 @@ def test_first_word_is_heard_from_its_start(*, is_gated: bool) -> None:
     blocks: list[int | None] = [None, None, None, 1, 2, 3, *PAUSE]
     (final,) = finals_of(played(scripted_engine(is_gated=is_gated), blocks))
     assert final.text == "w1 w2 w3"
-    assert abs(final.start_ms - 300) <= 10
+    assert final.words[0].start_ms == 300
+    # A continuous model's words may come late: there the utterance begins with its speech, as
+    # windows of 32 ms tell it.
+    assert 300 - 32 <= final.start_ms <= 300
 
 
 @KINDS

@@ -81,8 +81,11 @@ def test_people_get_lines(manifest: Path) -> None:
 
 
 def test_the_live_road_adds_its_delays(manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def live(path: Path, *, language: str | None, settings: EngineSettings) -> LiveResult:
+    def live(
+        path: Path, *, language: str | None, settings: EngineSettings, mode_ms: int
+    ) -> LiveResult:
         assert settings is SETTINGS
+        assert mode_ms == 0
         return LiveResult(
             text=script_text(BLOCKS),
             segments=(Segment(0, 1000, "w0"),),

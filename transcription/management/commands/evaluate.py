@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from asr_engine.config import engine_settings
-from asr_engine.errors import ModelError
+from asr_engine.errors import ModelError, UnsupportedModeError
 from asr_engine.evaluation import FileScore
 from transcription.runners.evaluate import Road, Selection, evaluate
 
@@ -24,6 +24,9 @@ class Command(BaseCommand):
         road = parser.add_mutually_exclusive_group()
         road.add_argument("--batch", action="store_const", const=Road.BATCH, dest="road")
         road.add_argument("--live", action="store_const", const=Road.LIVE, dest="road")
+        parser.add_argument(
+            "--latency", type=int, default=0, metavar="MS", help="latency mode of the live road"
+        )
         parser.add_argument("--folder", default="", help="only files directly in this folder")
         parser.add_argument("--lang", default="", help="only this language")
         parser.add_argument("--quality", default="AB", help="only references of these qualities")
@@ -58,9 +61,10 @@ class Command(BaseCommand):
                 entries,
                 road=options["road"] or Road.BATCH,
                 settings=engine_settings(),
+                mode_ms=options["latency"],
                 on_scored=show,
             )
-        except ModelError as error:
+        except (ModelError, UnsupportedModeError) as error:
             raise CommandError(f"{error.sentence} {error.detail}".strip()) from error
         if options["report"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False, indent=1))
