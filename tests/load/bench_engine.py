@@ -1,7 +1,8 @@
 """`make bench-engine`: what the streaming engine makes of this machine with NeMo models.
 
     python -m tests.load.bench_engine [--device cuda --dtype bfloat16] [--shapes digits 114M 0.6B]
-        [--parts pairs capacity finals ceiling steps soak] [--budget SECONDS] [--lines FILE] [--page FILE]
+        [--parts pairs capacity finals ceiling steps soak] [--budget SECONDS]
+        [--lines FILE] [--page FILE]
     python -m tests.load.bench_engine --render FILE… [--page FILE]
 
 Results come one JSON object a line as they are measured, so that a run that is cut short has said
