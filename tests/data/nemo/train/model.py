@@ -158,6 +158,7 @@ def save(model: Any, path: Path) -> None:
         for parameter in model.parameters():
             parameter.data = parameter.data.half()
         model.cfg.joint.log_softmax = None  # training wants raw scores, decoding NeMo's own choice
+        model.cfg.tokenizer.dir = "tokenizer"  # the files are inside; where they were is nobody's
         model.save_to(str(path))
     finally:
         model.cfg.joint.log_softmax = False

@@ -1,11 +1,12 @@
 """Word error rates of a model, streamed through NeMo's own cache-aware pipeline.
 
-    python -m tests.data.nemo.train.score MODEL.nemo MANIFEST.jsonl
+    python -m tests.data.nemo.train.score MODEL.nemo MANIFEST.jsonl [--cut]
 
 Every recording of the manifest is fed chunk by chunk in every latency mode to both decoders, with
 0.3 s of silence behind it as a server feeds at the end of a stream. Prints one line a decoder, mode
-and set: errors in percent of the words said, the share of last words that came out, and how long
-after a word's true end it was emitted on average.
+and set: errors in percent of the words said, the share of last words that came out, and how far the
+end that NeMo gives a word lies behind the true one on average, where every word was right. With
+`--cut` a recording ends with its last word, so that only the fed silence is left to emit it in.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ class Reference:
     ends_s: tuple[float, ...]
 
 
-def read_references(manifest: Path) -> list[Reference]:
+def read_references(manifest: Path, *, is_cut: bool = False) -> list[Reference]:
     references = []
     for line in manifest.read_text().splitlines():
         entry = json.loads(line)
         samples, rate = soundfile.read(manifest.parent / entry["file"], dtype="float32")
         if rate != SAMPLE_RATE:
             raise ValueError(f"{entry['file']} has {rate} samples a second")
-        padded = np.pad(samples, (0, int(FLUSH_S * SAMPLE_RATE)))
         ends_s = tuple(end for _, end in entry["word_times"])
+        if is_cut:
+            samples = samples[: round(ends_s[-1] * SAMPLE_RATE)]
+        padded = np.pad(samples, (0, int(FLUSH_S * SAMPLE_RATE)))
         references.append(Reference(torch.from_numpy(padded), entry["text"], entry["set"], ends_s))
     return references
 
@@ -196,9 +199,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Score a model on recordings.")
     parser.add_argument("model", type=Path)
     parser.add_argument("manifest", type=Path)
+    parser.add_argument("--cut", action="store_true", help="end with the last word")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    references = read_references(options.manifest)
+    references = read_references(options.manifest, is_cut=options.cut)
     for decoder, context in itertools.product(("rnnt", "ctc"), CONTEXTS):
         sys.stdout.writelines(report(options.model, references, decoder, context))
         sys.stdout.flush()
