@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -160,20 +159,16 @@ def test_what_a_stream_carries_does_not_grow(network: NemoNetwork) -> None:
     assert [tensor.shape for tensor in snapshot(network)] == shapes
 
 
-def test_a_model_that_cannot_stream_is_refused() -> None:
-    model = copy.copy(digits_model())
-    model.encoder = copy.copy(model.encoder)
-    model.encoder.att_context_style = "regular"
+def test_a_model_that_cannot_stream_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digits_model().encoder, "att_context_style", "regular")
     with pytest.raises(ModelError, match="cannot stream"):
-        NemoNetwork(model, slots=1, batch_limit=1)
+        NemoNetwork(digits_model(), slots=1, batch_limit=1)
 
 
-def test_modes_must_share_one_past() -> None:
-    model = copy.copy(digits_model())
-    model.encoder = copy.copy(model.encoder)
-    model.encoder.att_context_size_all = [[70, 13], [56, 1]]
+def test_modes_must_share_one_past(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digits_model().encoder, "att_context_size_all", [[70, 13], [56, 1]])
     with pytest.raises(ModelError, match="different lengths"):
-        NemoNetwork(model, slots=1, batch_limit=1)
+        NemoNetwork(digits_model(), slots=1, batch_limit=1)
 
 
 def test_the_decoder_that_a_model_lacks_is_refused_or_replaced() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jiwer
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, samples_to_ms
 from asr_engine.backends.cache_aware.model import CacheAwareModel
 from asr_engine.backends.cache_aware.nemo import CTC, RNNT, NemoNetwork
+from asr_engine.backends.cache_aware.onnx import OnnxNetwork
 from asr_engine.backends.scripted import ScriptedModel, encode_blocks, script_text
 from asr_engine.config import engine_settings
 from asr_engine.errors import NoFreeSlotError, UnknownStreamError, UnsupportedModeError
@@ -20,6 +21,7 @@ from asr_engine.ports import Chunk, Hypothesis, StreamingModel
 from asr_engine.registry import streaming_model
 from asr_engine.results import join_words
 from tests.fakes.digits import digits, digits_model
+from tests.fakes.exported_digits import exported_digits
 from tests.fakes.speech import ACCOUNT, SILLY, silence
 
 
@@ -95,6 +97,14 @@ def _is_same_digits(said: str, expected: str) -> bool:
     return counts.substitutions <= 1 and not counts.insertions + counts.deletions
 
 
+def _onnx(decoder: str) -> Backend:
+    def create() -> StreamingModel:
+        network = OnnxNetwork(exported_digits(decoder), slots=3, batch_limit=3)
+        return CacheAwareModel(network, name="digits")
+
+    return replace(_nemo(decoder), create=create)
+
+
 _DIGITS = (digits("seen")[0], digits("seen")[2])
 
 BACKENDS = [
@@ -112,6 +122,8 @@ BACKENDS = [
     ),
     pytest.param(_nemo(RNNT), id="nemo-rnnt"),
     pytest.param(_nemo(CTC), id="nemo-ctc"),
+    pytest.param(_onnx(RNNT), id="onnx-rnnt"),
+    pytest.param(_onnx(CTC), id="onnx-ctc"),
 ]
 
 
