@@ -34,6 +34,8 @@ class Partial:
     text: str
     words: tuple[Word, ...] = ()
     stable_words: int = 0
+    heard_ms: int = 0
+    """The audio that the model had heard when it said so ends here."""
 
 
 @dataclass(frozen=True, slots=True)
