@@ -35,6 +35,11 @@ def user_group(user_id: int) -> str:
     return f"user.{user_id}"
 
 
+def links_group(session_id: UUID | str) -> str:
+    """Those who read a live session by a link."""
+    return f"links.{session_id}"
+
+
 def recording_changed_on_commit(recording_id: UUID | str) -> None:
     message: RecordingChanged = {"type": "recording.changed", "recording": str(recording_id)}
     # Robust: what is committed stays done even where the broker is away.
@@ -50,6 +55,12 @@ def audience_changed_on_commit(recording_id: UUID | str) -> None:
 def rights_changed_on_commit(user_id: int) -> None:
     message: RightsChanged = {"type": "rights.changed", "user": user_id}
     transaction.on_commit(lambda: _send(user_group(user_id), message), robust=True)
+
+
+def links_changed_on_commit(session_id: UUID | str) -> None:
+    """Everybody who reads this live session by a link must check it again."""
+    message: RightsChanged = {"type": "rights.changed", "user": None}
+    transaction.on_commit(lambda: _send(links_group(session_id), message), robust=True)
 
 
 def _send(group: str, message: RecordingChanged | RightsChanged) -> None:

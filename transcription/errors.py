@@ -4,6 +4,7 @@
     ├── NotAuthenticatedError    nobody is logged in, or the token is not (or no longer) known
     ├── ForbiddenError           the request did not come from our own page
     ├── NotFoundError            absent, or not this person's to see: both look the same
+    │   └── UnknownLinkError         a link to captions that nobody made
     ├── ConflictError            the thing is in a state that does not allow this
     │   ├── InUseError               another page captures this session
     │   ├── SessionEndedError        the live session takes no more audio
@@ -53,6 +54,10 @@ class NotFoundError(ProductError):
     code = "not_found"
     status = 404
     sentence = "There is nothing here, or it is not yours to see."
+
+
+class UnknownLinkError(NotFoundError):
+    sentence = "This link leads nowhere. Perhaps a part of its address is missing."
 
 
 class ConflictError(ProductError):

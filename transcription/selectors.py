@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
-from transcription.errors import NotFoundError
-from transcription.models import LiveSession, Recording, Upload, Visibility
+from transcription.errors import NotFoundError, UnknownLinkError
+from transcription.models import CaptionLink, LiveSession, Recording, Upload, Visibility
 from webapp.accounts.models import User
 
 Viewer = User | AnonymousUser
@@ -78,3 +80,33 @@ def access_own_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveS
     if not isinstance(user, User) or session.owner_id != user.pk:
         raise NotFoundError
     return session
+
+
+def access_live_session_by_link(token: str) -> LiveSession:
+    """For reading captions by a link, while it is open and its owner's account is.
+
+    Raises UnknownLinkError for a token that never was one, and NotFoundError, which says why, for
+    one that is not open (any more): whoever has a real token may know.
+    """
+    if not settings.SITE.share_links:
+        raise NotFoundError("Links to captions are switched off on this server.")
+    link = (
+        CaptionLink.objects.select_related("session__owner")
+        .filter(sha256=CaptionLink.hash_token(token))
+        .first()
+    )
+    if link is None:
+        raise UnknownLinkError
+    if link.revoked_at is not None or not link.session.owner.is_active:
+        raise NotFoundError("This link was withdrawn by the person who made it.")
+    if not link.is_open(timezone.now()):
+        raise NotFoundError("This link has expired.")
+    return link.session
+
+
+def access_own_caption_link_by_id(user: Viewer, link_id: UUID | str) -> CaptionLink:
+    """For withdrawing: only the session's owner. Raises NotFoundError otherwise."""
+    link = CaptionLink.objects.select_related("session").filter(id=link_id).first()
+    if link is None or not isinstance(user, User) or link.session.owner_id != user.pk:
+        raise NotFoundError
+    return link

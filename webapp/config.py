@@ -84,6 +84,9 @@ class Settings(BaseSettings):
     """Longest recording that is accepted, by decoded duration."""
     session_return_minutes: int = Field(default=10, ge=1)
     """How long a live session waits for its speaker to come back before it ends."""
+    share_links: bool = True
+    """People may make links by which anybody who has the address reads the captions of one live
+    session without logging in. Switched off, the links that exist lead nowhere either."""
     email_url: str = ""
     """`smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; empty means that no mail is
     sent: `manage.py invite` prints the links instead."""

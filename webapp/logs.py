@@ -7,6 +7,7 @@ things or what they log in with: fields of those names are blanked here, whoever
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any, Final, Literal
 
 import structlog
@@ -27,6 +28,21 @@ PRIVATE_FIELDS: Final = frozenset(
         "authorization",
     }
 )
+
+
+_KEYS: Final = re.compile(r"(/password/reset/key/|(?<![\w/])/s/)[^\s\"'?#]+")
+"""Addresses that are keys: who has one may set a password, or read captions."""
+
+
+def without_keys(text: str) -> str:
+    """`text` with the secret part of such addresses replaced."""
+    return _KEYS.sub(r"\1[private]", text)
+
+
+def blank_keys(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Django names the path of a request that it refuses or fails on in its message."""
+    event["event"] = without_keys(str(event.get("event", "")))
+    return event
 
 
 def blank_private_fields(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -59,6 +75,7 @@ _SHARED: Final[list[Processor]] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     drop_objects,
     blank_private_fields,
+    blank_keys,
 ]
 
 

@@ -13,7 +13,6 @@ channel's `_path`. Both packages are pinned, and `tests/webapp/test_serve.py` ho
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import daphne.server  # first: it installs Twisted's asyncio reactor
@@ -21,13 +20,12 @@ import structlog
 from daphne.http_protocol import HTTPFactory, WebRequest
 
 from webapp.config import Settings, site_settings
+from webapp.logs import without_keys
 
 log = structlog.get_logger("webapp.serve")
 
 MAX_BODY_BYTES = 16 * 1024**2
 MAX_BODY_BYTES_BY_PATH = {b"/v1/audio/transcriptions": 64 * 1024**2}
-_SECRET_PATH = re.compile(r"(/password/reset/key/).*")
-"""Links that are keys: who has the address may set a password."""
 LINGER_S = 2.0
 """How long a refused body is read and dropped, so that its sender gets to read the answer."""
 
@@ -131,7 +129,7 @@ def log_request(protocol: Any, action: str, details: dict[str, Any]) -> None:
         log.info(
             "http_request_answered",
             method=details["method"],
-            path=_SECRET_PATH.sub(r"\1[private]", path),
+            path=without_keys(path),
             status=details["status"],
             duration_ms=round(details["time_taken"] * 1000),
         )

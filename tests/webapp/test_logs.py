@@ -48,6 +48,15 @@ def test_one_line_of_json_has_level_time_and_fields(lines: io.StringIO) -> None:
     assert line["timestamp"].endswith("Z")
 
 
+def test_addresses_that_are_keys_are_blanked(lines: io.StringIO) -> None:
+    logging.getLogger("django.security.csrf").warning("Forbidden (%s): %s", "x", "/s/s3cret/room/")
+    logging.getLogger("a").error("Internal Server Error: %s", "/accounts/password/reset/key/s3cret")
+    logging.getLogger("a").error("gone: /static/s/plain.css")
+    assert "s3cret" not in lines.getvalue()
+    assert "/s/[private]" in lines.getvalue()
+    assert "/static/s/plain.css" in lines.getvalue()
+
+
 def test_objects_that_libraries_attach_are_left_out(lines: io.StringIO) -> None:
     logging.getLogger("a").error("gone_wrong", extra={"request": "<GET /?q=secret>"})
     assert "secret" not in lines.getvalue()

@@ -129,10 +129,18 @@ def test_form_within_the_limit_is_parsed_by_django_only(
 
 def test_access_log_holds_no_query_and_no_key() -> None:
     with structlog.testing.capture_logs() as logs:
-        for path in ("/accounts/password/reset/key/1-abc123/", "/?q=secret"):
+        for path in (
+            "/accounts/password/reset/key/1-abc123/",
+            "/s/b3BlbiBzZXNhbWU/room/",
+            "/?q=secret",
+        ):
             details = {"method": "GET", "path": path, "status": 200, "time_taken": 0.1}
             log_request("http", "complete", details)
-    assert [entry["path"] for entry in logs] == ["/accounts/password/reset/key/[private]", "/"]
+    assert [entry["path"] for entry in logs] == [
+        "/accounts/password/reset/key/[private]",
+        "/s/[private]",
+        "/",
+    ]
 
 
 def test_audio_endpoint_has_a_limit_of_its_own() -> None:

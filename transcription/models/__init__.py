@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transcription.models.caption_link import CaptionLink
 from transcription.models.job import Attempt, Job, JobState
 from transcription.models.live_session import (
     LiveMark,
@@ -22,6 +23,7 @@ from transcription.models.transcript import RevisionKind, TranscriptRevision, Tr
 
 __all__ = [
     "Attempt",
+    "CaptionLink",
     "Job",
     "JobState",
     "LiveMark",
