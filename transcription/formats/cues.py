@@ -80,11 +80,16 @@ def wrap(words: Sequence[Word]) -> tuple[str, ...]:
     whole = join_words(list(words))
     if width(whole) <= LINE_WIDTH:
         return (whole,)
-    lines = [
-        (join_words(list(words[:index])), join_words(list(words[index:])))
-        for index in range(1, len(words))
-    ]
-    return min(lines, key=lambda pair: (max(map(width, pair)), width(pair[0])))
+    spaces = [NARROW_WIDTH if word.has_space_before else 0 for word in words]
+    widths = [width(word.text) for word in words]
+    total = sum(spaces[1:]) + sum(widths)
+    upper, best, cut = widths[0], (total, 0), 0
+    for index in range(1, len(words)):
+        rank = (max(upper, total - upper - spaces[index]), upper)
+        if index == 1 or rank < best:
+            best, cut = rank, index
+        upper += spaces[index] + widths[index]
+    return (join_words(list(words[:cut])), join_words(list(words[cut:])))
 
 
 def is_wide(character: str) -> bool:
@@ -153,11 +158,21 @@ def _fitting(words: list[Word]) -> int:
             break
         if word.end_ms - words[0].start_ms > MAX_CUE_MS:
             break
-        lines = wrap(words[: count + 1])
-        if max(map(width, lines)) > LINE_WIDTH:
+        if not _fits(words[: count + 1]):
             break
         count += 1
     return count
+
+
+def _fits(words: Sequence[Word]) -> bool:
+    """Whether two lines hold them: filling the upper one first is as good as any other cut."""
+    lines, used = 1, 0
+    for word in words:
+        space = NARROW_WIDTH if used and word.has_space_before else 0
+        used += space + width(word.text)
+        if used > LINE_WIDTH:
+            lines, used = lines + 1, width(word.text)
+    return lines <= MAX_LINES
 
 
 def _best_cut(words: list[Word], count: int) -> int:
