@@ -92,9 +92,29 @@ async def set_stream_mode(broker: Redis, *, session: str, mode_ms: int) -> Reply
     """
     owner = _text(await broker.hget(session_key(session), "owner"))
     if not owner:
-        await _check_mode_of_waiting(broker, session, mode_ms)
+        statuses = await _statuses_for_waiting(broker, session)
+        if not any(mode_ms in status.modes_ms for status in statuses):
+            raise UnsupportedModeError
         return None
-    command = Command("set_mode", session, mode_ms=mode_ms)
+    return await _change(broker, owner, Command("set_mode", session, mode_ms=mode_ms))
+
+
+async def set_stream_language(broker: Redis, *, session: str, language: str | None) -> Reply | None:
+    """Change the language of a session (None: detect it), from its next utterance on.
+
+    Answers as `set_stream_mode` does. Raises UnsupportedLanguageError where its engine (for a
+    session that waits, every engine) lacks the language, NoEngineError, RedisError.
+    """
+    owner = _text(await broker.hget(session_key(session), "owner"))
+    if not owner:
+        statuses = await _statuses_for_waiting(broker, session)
+        if not any(_knows(status, language) for status in statuses):
+            raise UnsupportedLanguageError
+        return None
+    return await _change(broker, owner, Command("set_language", session, language=language))
+
+
+async def _change(broker: Redis, owner: str, command: Command) -> Reply:
     reply = await _ask(broker, owner.partition(":")[0], command)
     if reply is None:
         raise NoEngineError
@@ -103,12 +123,12 @@ async def set_stream_mode(broker: Redis, *, session: str, mode_ms: int) -> Reply
     return reply
 
 
-async def _check_mode_of_waiting(broker: Redis, session: str, mode_ms: int) -> None:
+async def _statuses_for_waiting(broker: Redis, session: str) -> list[EngineStatus]:
+    """Raises NoEngineError where none runs, or the session does not wait but changes hands."""
     statuses = await engine_statuses(broker)
     if not statuses or await broker.sismember(SESSIONS_KEY, session):
         raise NoEngineError
-    if not any(mode_ms in status.modes_ms for status in statuses):
-        raise UnsupportedModeError
+    return statuses
 
 
 async def engine_statuses(broker: Redis) -> list[EngineStatus]:

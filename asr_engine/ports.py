@@ -41,6 +41,10 @@ class Capabilities:
     batch_limit: int = 1
     slots: int = 1
 
+    def knows(self, language: str | None) -> bool:
+        """Whether a stream may be opened in `language`; None is the model's own choice."""
+        return language is None or not self.languages or language in self.languages
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

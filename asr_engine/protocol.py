@@ -182,10 +182,10 @@ class AudioEntry:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`open` asks for admission, `set_mode` for another latency mode: each is answered with a Reply
-    to `request`. `drain` is not."""
+    """`open` asks for admission, `set_mode` for another latency mode, `set_language` for another
+    language: each is answered with a Reply to `request`. `drain` is not."""
 
-    kind: Literal["open", "set_mode", "drain"]
+    kind: Literal["open", "set_mode", "set_language", "drain"]
     session: str = ""
     request: str = ""
     language: str | None = None
@@ -196,8 +196,8 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer to `open` and `set_mode`: admitted with a mode and a packet length, or refused with a
-    code. `modes_ms` are those that this engine offers, ascending."""
+    """Answer to `open`, `set_mode` and `set_language`: admitted with a mode and a packet length, or
+    refused with a code. `modes_ms` are those that this engine offers, ascending."""
 
     is_admitted: bool
     engine: str
@@ -349,11 +349,11 @@ redis.call('HSET', KEYS[1], 'next_utterance', ARGV[2], 'resume_sample', ARGV[3])
 return 1
 """
 
-SET_MODE_LUA: Final = """
--- KEYS: session hash. ARGV: epoch, mode_ms.
--- Only the owner of the present epoch may; its successor begins in this mode. 0 for another.
+SET_CHOICE_LUA: Final = """
+-- KEYS: session hash. ARGV: epoch, field (mode_ms or language), value.
+-- Only the owner of the present epoch may; its successor begins with this value. 0 for another.
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'mode_ms', ARGV[2])
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
 return 1
 """
 

@@ -21,6 +21,7 @@ from asr_engine.errors import (
     OverloadedError,
     StreamError,
     UnknownStreamError,
+    UnsupportedLanguageError,
     UnsupportedModeError,
     place_of,
 )
@@ -161,6 +162,7 @@ class Engine:
             rules=self._rules,
             window_samples=self._detector.window_samples,
             mode_ms=mode_ms,
+            language=language,
             next_utterance=next_utterance,
             first_sample=first_sample,
         )
@@ -204,6 +206,15 @@ class Engine:
             raise UnsupportedModeError
         self._wake(stream).wanted_mode_ms = mode_ms
 
+    def set_language(self, stream: str, *, language: str | None) -> None:
+        """Change the spoken language (None: detect it) from the stream's next utterance on.
+
+        Raises UnsupportedLanguageError.
+        """
+        if not self.capabilities.knows(language):
+            raise UnsupportedLanguageError
+        self._wake(stream).wanted_language = language
+
     def ready_streams(self) -> list[ReadyStream]:
         """Streams that have audio for a model step now."""
         return [item for stream in self._awake.values() if (item := stream.ready())]
@@ -215,6 +226,7 @@ class Engine:
         """
         started = self._clock.now()
         has_worked = self._change_modes() | self._listen() | self._finish_due()
+        has_worked |= self._change_languages()
         ready = self.ready_streams()
         batch = self._scheduler.plan(ready, self._clock.now())
         if batch is not None:
@@ -291,6 +303,29 @@ class Engine:
                     self._stirred[name] = stream
                     self._count_streams()
                 has_changed = True
+        return has_changed
+
+    def _change_languages(self) -> bool:
+        """A model takes a language when it opens a stream: between two utterances it is opened
+        anew, which costs the audio nothing, since nobody speaks."""
+        has_changed = False
+        for name, stream in list(self._awake.items()):
+            if stream.wanted_language == stream.language:
+                continue
+            self._stirred[name] = stream
+            if not stream.is_between_utterances:
+                continue
+            language, mode_ms = stream.wanted_language, stream.mode_ms
+
+            def change(
+                name: str = name, language: str | None = language, mode_ms: int = mode_ms
+            ) -> None:
+                self._model.close(name)
+                self._model.open(name, language=language, mode_ms=mode_ms)
+
+            if self._guard([name], change):
+                stream.language = language
+            has_changed = True
         return has_changed
 
     def _listen(self) -> bool:

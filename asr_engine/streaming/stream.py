@@ -73,10 +73,13 @@ class Stream:
         mode_ms: int,
         next_utterance: int,
         first_sample: int,
+        language: str | None = None,
     ) -> None:
         self.name = name
         self.mode_ms = mode_ms
         self.wanted_mode_ms = mode_ms
+        self.language = language
+        self.wanted_language = language
         self.next_utterance = next_utterance
         self.resume_sample = first_sample
         self.audio = StreamAudio(first_sample)
@@ -121,6 +124,11 @@ class Stream:
     @property
     def _has_utterance(self) -> bool:
         return self._activity.is_open or (self.closing is not None and self.closing.has_utterance)
+
+    @property
+    def is_between_utterances(self) -> bool:
+        """Nobody speaks, and no endpoint waits: the model may forget what it heard."""
+        return not (self._has_utterance or self._activity.is_speaking or self.closing is not None)
 
     # Voice activity -------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Commands to this engine: the answers to `open` and `set_mode`, draining."""
+"""Commands to this engine: the answers to `open`, `set_mode`, `set_language`; draining."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class Admission:
 
     async def _answer(self, command: Command) -> None:
         try:
-            changes_mode = command.kind == "set_mode"
-            reply = await (self._set_mode(command) if changes_mode else self._admit(command))
+            is_opening = command.kind == "open"
+            reply = await (self._admit(command) if is_opening else self._change(command))
             pipe = self._broker.pipeline(transaction=False)
             pipe.rpush(reply_key(command.request), encode(reply))
             pipe.expire(reply_key(command.request), REPLY_TTL_S)
@@ -108,12 +108,16 @@ class Admission:
             # Without an answer the asker tries elsewhere; a stream nobody feeds goes idle.
             log.warning("answer_failed", session=command.session, error=type(error).__name__)
 
-    async def _set_mode(self, command: Command) -> Reply:
-        async with self._lifecycle.claiming:  # also keeps two changes in their order
+    async def _change(self, command: Command) -> Reply:
+        lifecycle, session = self._lifecycle, command.session
+        async with lifecycle.claiming:  # also keeps two changes in their order
             try:
-                running = await self._lifecycle.change_mode(command.session, command.mode_ms)
+                if command.kind == "set_mode":
+                    running = await lifecycle.change_mode(session, command.mode_ms)
+                else:
+                    running = await lifecycle.change_language(session, command.language)
             except EngineError as error:
-                log.info("mode_refused", session=command.session, code=error.code)
+                log.info("change_refused", session=session, kind=command.kind, code=error.code)
                 return self._refusal(error)
         return self._admitted(running)
 

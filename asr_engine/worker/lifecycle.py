@@ -8,7 +8,12 @@ import contextlib
 import structlog
 
 from asr_engine.asyncio_tasks import LooseTasks
-from asr_engine.errors import EngineError, UnknownStreamError, UnsupportedModeError
+from asr_engine.errors import (
+    EngineError,
+    UnknownStreamError,
+    UnsupportedLanguageError,
+    UnsupportedModeError,
+)
 from asr_engine.streaming import Engine
 from asr_engine.worker.connections import keep_trying
 from asr_engine.worker.model_thread import ModelThread
@@ -85,6 +90,29 @@ class Lifecycle:
         with contextlib.suppress(UnknownStreamError):
             await self._thread.ask(lambda engine: engine.set_mode(running.stream, mode_ms=mode_ms))
         log.info("mode_changed", session=session, mode_ms=mode_ms)
+        return running
+
+    async def change_language(self, session: str, language: str | None) -> RunningSession:
+        """Change the language of a session that runs here; the caller holds `claiming`.
+
+        It is in force from the next utterance on, and for whoever takes the session after this
+        engine. Raises UnsupportedLanguageError, UnknownStreamError, RedisError.
+        """
+        running = self._sessions.get(session)
+        if running is None:
+            raise UnknownStreamError
+        if not self._capabilities.knows(language):
+            raise UnsupportedLanguageError
+        if not await self._ownership.set_language(
+            session, epoch=running.epoch, language=language or ""
+        ):
+            raise UnknownStreamError
+        running.language = language  # first, as in `change_mode`
+        with contextlib.suppress(UnknownStreamError):
+            await self._thread.ask(
+                lambda engine: engine.set_language(running.stream, language=language)
+            )
+        log.info("language_changed", session=session)
         return running
 
     async def take_over(self) -> None:

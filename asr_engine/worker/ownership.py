@@ -18,7 +18,7 @@ from asr_engine.protocol import (
     PUBLISH_FINAL_LUA,
     RELEASE_LUA,
     SESSIONS_KEY,
-    SET_MODE_LUA,
+    SET_CHOICE_LUA,
     EngineEvent,
     encode,
     engine_key,
@@ -98,8 +98,15 @@ class Ownership:
 
     async def set_mode(self, session: str, *, epoch: int, mode_ms: int) -> bool:
         """Leave word of the latency mode for a successor. False when no longer the owner."""
+        return await self._set_choice(session, epoch, "mode_ms", str(mode_ms))
+
+    async def set_language(self, session: str, *, epoch: int, language: str) -> bool:
+        """Leave word of the language ("": detect it). False when no longer the owner."""
+        return await self._set_choice(session, epoch, "language", language)
+
+    async def _set_choice(self, session: str, epoch: int, name: str, value: str) -> bool:
         answer = await self._broker.eval(
-            SET_MODE_LUA, 1, session_key(session), str(epoch), str(mode_ms)
+            SET_CHOICE_LUA, 1, session_key(session), str(epoch), name, value
         )
         return bool(answer)
 

@@ -207,6 +207,17 @@ async def test_a_refused_mode_change_is_raised(
     assert isinstance(asked, error)
 
 
+async def test_a_language_change_is_answered_by_the_owner(broker: Redis) -> None:
+    await broker.hset(session_key("s"), "owner", "one:abc")
+    expected = Reply(True, "one", 3, 560, 200, modes_ms=(160, 560))
+    reply, command = await asyncio.gather(
+        client.set_stream_language(broker, session="s", language="de"),
+        answer(broker, "one", expected),
+    )
+    assert reply == expected
+    assert (command.kind, command.session, command.language) == ("set_language", "s", "de")
+
+
 async def test_an_owner_that_is_dead_changes_no_mode(
     broker: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

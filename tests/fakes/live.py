@@ -143,12 +143,13 @@ def final(session: LiveSession, utterance: int, text: str, start_ms: int = 0) ->
 
 ENGINE_NAME = "hand"
 ENGINE_MODES_MS = (160, 560)
+UNKNOWN_LANGUAGE = "yo"
 
 
 @asynccontextmanager
 async def engine_by_hand(slots: int = 20) -> AsyncIterator[list[protocol.Command]]:
-    """An engine that admits up to `slots` sessions, changes their latency modes, and says nothing;
-    yields what it was asked."""
+    """An engine that admits up to `slots` sessions, changes their latency modes and languages, and
+    says nothing; yields what it was asked."""
     commands: list[protocol.Command] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client, "ADMISSION_TIMEOUT_S", PATIENCE_S / 3)
@@ -185,6 +186,10 @@ async def _admit(broker: Redis, slots: int, commands: list[protocol.Command]) ->
             commands.append(command)
             if command.kind == "set_mode" and command.mode_ms not in ENGINE_MODES_MS:
                 reply = protocol.Reply(False, ENGINE_NAME, code="unsupported_mode", reason="No.")
+            elif command.kind == "set_language" and command.language == UNKNOWN_LANGUAGE:
+                reply = protocol.Reply(
+                    False, ENGINE_NAME, code="unsupported_language", reason="No."
+                )
             elif command.session in admitted or len(admitted) < slots:
                 admitted.add(command.session)
                 await broker.hset(protocol.session_key(command.session), "owner", ENGINE_NAME)

@@ -63,8 +63,9 @@ class CapturingSocket(LiveSocket):
         self._hello: wire.Hello | None = None
         self._admitted: Reply | None = None
         """The mode and packet length that the client was told last."""
-        self._wanted_mode_ms = 0
-        self._changing_mode = asyncio.Lock()
+        self._wanted: dict[type[wire.Change], wire.Change] = {}
+        """The latest choice of each kind: what was asked before it is void."""
+        self._changing = asyncio.Lock()
         self._started_at_s = 0.0
         self._is_admitted = False
         self._is_stopping = False
@@ -96,12 +97,14 @@ class CapturingSocket(LiveSocket):
             case wire.Mark() if self._lane is not None and not self._is_stopping:
                 self._spend(0)
                 await self._mark(self._lane, message)
-            case wire.SetMode() if self._lane is not None and not self._is_stopping:
+            case wire.SetMode() | wire.SetLanguage() if (
+                self._lane is not None and not self._is_stopping
+            ):
                 self._spend(0)
                 _check_lane(self._lane)
-                self._wanted_mode_ms = message.mode_ms
+                self._wanted[type(message)] = message
                 # Not awaited here: packets behind this message must not wait for the engine.
-                self.start(self._change_mode(message.mode_ms))
+                self.start(self._change(message))
             case wire.Refetch() if self._lane is not None:
                 await self.send_history(message.after_seq)
             case _:
@@ -153,27 +156,40 @@ class CapturingSocket(LiveSocket):
         self._end_sample = entry.end_sample
         self.links.publisher.put(lane, entry)
 
-    # Latency mode ------------------------------------------------------------------------------
+    # Latency mode and language ----------------------------------------------------------------
 
-    async def _change_mode(self, mode_ms: int) -> None:
-        async with self._changing_mode:
-            if mode_ms != self._wanted_mode_ms:
+    async def _change(self, change: wire.Change) -> None:
+        async with self._changing:
+            if change != self._wanted[type(change)]:
                 return  # overtaken by a later choice
             await self.current_session()  # raises where this person may not capture it any more
             error: EngineError | TryLaterError
             try:
-                reply = await client.set_stream_mode(
-                    self.links.broker, session=self.session_id, mode_ms=mode_ms
-                )
+                reply = await self._ask_engine(change)
             except EngineError as refused:
                 error = refused
             except (RedisError, OSError):
                 error = TryLaterError()
             else:
-                await self._keep_mode(mode_ms, reply)
+                match change:
+                    case wire.SetMode():
+                        await self._keep_mode(change.mode_ms, reply)
+                    case wire.SetLanguage():
+                        await self._keep_language(change.language)
                 return
             refusal = wire.refusal_of(error)
-            await self.say(wire.mode_refused_event(self.session_id, mode_ms, refusal))
+            await self.say(wire.change_refused_event(self.session_id, change, refusal))
+
+    async def _ask_engine(self, change: wire.Change) -> Reply | None:
+        """None where no engine hears the session now. Raises EngineError, RedisError."""
+        broker, session = self.links.broker, self.session_id
+        match change:
+            case wire.SetMode(mode_ms=mode_ms):
+                return await client.set_stream_mode(broker, session=session, mode_ms=mode_ms)
+            case wire.SetLanguage(language=language):
+                return await client.set_stream_language(
+                    broker, session=session, language=language or None
+                )
 
     async def _keep_mode(self, mode_ms: int, reply: Reply | None) -> None:
         """For this socket's next admission, for the session's next capture, and for the client."""
@@ -187,6 +203,15 @@ class CapturingSocket(LiveSocket):
         if reply is not None:
             self._admitted = reply
             await self.say(wire.mode_event(self.session_id, reply))
+
+    async def _keep_language(self, language: str) -> None:
+        """For the session's next admission and capture, and for the client."""
+        if self._hello is not None:
+            self._hello = replace(self._hello, language="")  # the session's own counts from now on
+        await database_sync_to_async(live_sessions.note_language)(
+            session_id=self.session_id, language=language
+        )
+        await self.say(wire.language_event(self.session_id, language))
 
     async def _tell_mode(self, reply: Reply) -> None:
         """After another admission: another engine may not have the mode of the one before."""
@@ -225,6 +250,7 @@ class CapturingSocket(LiveSocket):
                 session=self.session_id,
                 state=session.state,
                 admitted=self._admitted,
+                language=hello.language or session.language,
                 sample=acknowledged,
                 next_sample=await self._next_sample(session, head, acknowledged),
                 seq=session.last_seq,

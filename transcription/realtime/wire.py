@@ -1,8 +1,8 @@
 """What the live sockets say: the client's messages, close codes, and errors turned into them.
 
 Owns the JSON of `/ws/v1/live/<session>/capture`, `/captions` and `/ws/v1/stream`. Server events
-have the members of `asr_engine.protocol.ViewerEvent`; `ready`, `history`, `mode`, `mode_refused`
-and `error` are made here.
+have the members of `asr_engine.protocol.ViewerEvent`; `ready`, `history`, `mode`, `mode_refused`,
+`language`, `language_refused` and `error` are made here.
 Audio packets are `asr_engine.protocol.Packet`. Does no I/O.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ HISTORY_BATCH: Final = 200
 _CAPTURE_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MAX_SAMPLE: Final = 2**32 - 1
 _MAX_MODE_MS: Final = 10_000
+_MAX_LANGUAGE_CHARACTERS: Final = 16
 
 
 class CloseCode(IntEnum):
@@ -119,7 +120,18 @@ class SetMode:
     mode_ms: int
 
 
-ClientMessage = Hello | Mark | Refetch | SetMode
+@dataclass(frozen=True, slots=True)
+class SetLanguage:
+    """Change the spoken language (empty: detect it) from the next utterance on, after `ready`.
+
+    Answered by `language` or `language_refused`, as SetMode is.
+    """
+
+    language: str
+
+
+Change = SetMode | SetLanguage
+ClientMessage = Hello | Mark | Refetch | Change
 
 
 def parse_message(text: str) -> ClientMessage:
@@ -141,6 +153,8 @@ def parse_message(text: str) -> ClientMessage:
             return Refetch(_integer(data, "after_seq", _MAX_SAMPLE))
         case "set_mode":
             return SetMode(_integer(data, "mode_ms", _MAX_MODE_MS))
+        case "set_language":
+            return SetLanguage(_string(data, "language", _MAX_LANGUAGE_CHARACTERS))
         case _:
             raise errors.InvalidInputError("The message has an unknown type.")
 
@@ -157,7 +171,7 @@ def _parse_hello(data: dict[str, Any]) -> Hello:
         raise errors.InvalidInputError("The capture_id must be 8 to 64 letters and digits.")
     return Hello(
         capture_id=capture_id,
-        language=_string(data, "language", 16),
+        language=_string(data, "language", _MAX_LANGUAGE_CHARACTERS),
         mode_ms=_integer(data, "mode_ms", _MAX_MODE_MS, default=0),
         is_taking_over=data.get("take_over") is True,
         token=_string(data, "token", 200),
@@ -199,17 +213,20 @@ def capture_ready_event(
     session: str,
     state: str,
     admitted: Reply,
+    language: str,
     sample: int,
     next_sample: int,
     seq: int,
 ) -> dict[str, Any]:
     """`sample`: all before it is on disk. `next_sample`: where the session's clock stands now, for
-    a page that has no clock of its own (a first start, another device). The mode as in `mode`."""
+    a page that has no clock of its own (a first start, another device). The mode as in `mode`, the
+    language as in `language`."""
     return {
         "type": "ready",
         "session": session,
         "state": state,
         **_mode_members(admitted),
+        "language": language,
         "sample": sample,
         "next_sample": next_sample,
         "seq": seq,
@@ -223,12 +240,19 @@ def mode_event(session: str, admitted: Reply) -> dict[str, Any]:
     return {"type": "mode", "session": session, **_mode_members(admitted)}
 
 
-def mode_refused_event(session: str, mode_ms: int, refusal: Refusal) -> dict[str, Any]:
-    """`mode_ms` is not in force, and what was is still. The socket stays open."""
+def language_event(session: str, language: str) -> dict[str, Any]:
+    """The language from the next utterance on; empty where each is detected."""
+    return {"type": "language", "session": session, "language": language}
+
+
+def change_refused_event(session: str, change: Change, refusal: Refusal) -> dict[str, Any]:
+    """`mode_refused` or `language_refused`: `change` is not in force, and what was is still. The
+    socket stays open."""
+    is_mode = isinstance(change, SetMode)
     return {
-        "type": "mode_refused",
+        "type": "mode_refused" if is_mode else "language_refused",
         "session": session,
-        "mode_ms": mode_ms,
+        **asdict(change),
         "code": refusal.code,
         "reason": refusal.reason,
     }

@@ -114,6 +114,11 @@ def note_mode(*, session_id: uuid.UUID | str, mode_ms: int) -> None:
     LiveSession.objects.filter(id=session_id).update(mode_ms=mode_ms)
 
 
+def note_language(*, session_id: uuid.UUID | str, language: str) -> None:
+    """The language that the speaker chose, or "" to detect it: for every later stream."""
+    LiveSession.objects.filter(id=session_id).update(language=language)
+
+
 def note_packet(*, session_id: uuid.UUID | str, at: datetime) -> None:
     """Remember that audio came until `at`: the time of grace counts from there."""
     LiveSession.objects.filter(id=session_id).update(last_packet_at=at)

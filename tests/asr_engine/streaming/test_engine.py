@@ -24,6 +24,7 @@ from asr_engine.errors import (
     OverloadedError,
     StreamError,
     UnknownStreamError,
+    UnsupportedLanguageError,
     UnsupportedModeError,
 )
 from asr_engine.events import (
@@ -37,7 +38,7 @@ from asr_engine.events import (
     Partial,
     StreamEvent,
 )
-from asr_engine.ports import Chunk, Hypothesis
+from asr_engine.ports import Capabilities, Chunk, Hypothesis
 from asr_engine.results import Word
 from asr_engine.streaming import Engine
 from tests.fakes.engines import (
@@ -550,6 +551,50 @@ def test_a_mode_change_counts_from_the_next_chunk_even_while_an_endpoint_waits()
     engine.step()
     assert model.steps == [[("a", 1280)], [("a", 8960)]]
     assert text_of(run(engine)) == "w1 w2"
+
+
+class PolyglotModel(ScriptedModel):
+    """Says each word in the language that its stream was opened in."""
+
+    def __init__(self, *, is_gated: bool = False) -> None:
+        super().__init__(is_gated=is_gated)
+        self.language: str | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, languages=("en", "de"))
+
+    def open(self, stream: str, *, language: str | None, mode_ms: int) -> None:
+        super().open(stream, language=language, mode_ms=mode_ms)
+        self.language = language
+
+    def finish(self, streams: Sequence[str]) -> list[Hypothesis]:
+        return [replace(last, language=self.language) for last in super().finish(streams)]
+
+
+@KINDS
+def test_a_language_changes_with_the_next_utterance_and_costs_no_word(*, is_gated: bool) -> None:
+    blocks = script(40)
+    audio = encode_blocks(blocks)
+    engine = scripted_engine(PolyglotModel(is_gated=is_gated))
+    engine.open_stream("a", language="en")
+    events: list[StreamEvent] = []
+    for start in range(0, len(audio), 1600):
+        if start == 32_000:  # in the middle of the first utterance
+            engine.set_language("a", language="de")
+        engine.accept_audio("a", start, audio[start : start + 1600])
+        events += run(engine)
+    engine.end_audio("a")
+    events += run(engine)
+    assert text_of(events) == script_text(blocks)
+    assert [final.language for final in finals_of(events)] == ["en", "de", "de", "de", "de"]
+
+
+def test_a_language_that_the_model_lacks_is_refused() -> None:
+    engine = scripted_engine(PolyglotModel())
+    engine.open_stream("a", language="en")
+    with pytest.raises(UnsupportedLanguageError):
+        engine.set_language("a", language="fr")
 
 
 class ImaginativeModel(ScriptedModel):

@@ -377,6 +377,26 @@ async def test_a_successor_begins_in_the_changed_mode(
     assert (await open_session(servers, "s")).mode_ms == 560
 
 
+async def test_a_language_changes_by_command_and_stays_with_a_successor(
+    servers: Servers, start_service: StartService
+) -> None:
+    first = await start_service(real_time_engine(), "engine-1")
+    await open_session(servers, "s")
+    reply = await client.set_stream_language(servers.broker, session="s", language="de")
+    assert reply is not None
+    assert reply.is_admitted
+    assert await servers.broker.hget(session_key("s"), "language") == b"de"
+    await start_service(real_time_engine(), "engine-2")
+    await first.stop()
+
+    async def has_successor() -> bool:
+        owner = await servers.broker.hget(session_key("s"), "owner")
+        return bool(owner and owner.startswith(b"engine-2"))
+
+    await eventually(has_successor)
+    assert await servers.broker.hget(session_key("s"), "language") == b"de"
+
+
 async def test_an_unknown_mode_becomes_the_default(
     servers: Servers, start_service: StartService
 ) -> None:

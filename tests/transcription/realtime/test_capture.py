@@ -15,6 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from asr_engine import client, protocol
 from asr_engine.protocol import AudioEntry, AudioEntryKind, ViewerEvent
 from tests.fakes.live import (
+    UNKNOWN_LANGUAGE,
     Page,
     engine_by_hand,
     hello,
@@ -647,4 +648,76 @@ async def test_page_that_may_capture_no_more_changes_no_mode(
         await page.say(type="set_mode", mode_ms=560)
         assert (await page.closing())[0] == 4404
         assert [command.kind for command in commands] == ["open"]
+        await page.leave()
+
+
+async def language_of(session: LiveSession) -> str:
+    await session.arefresh_from_db()
+    return session.language
+
+
+async def test_speaker_changes_the_language_while_the_capture_runs(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand() as commands:
+        first = await capturing(session, alice)
+        assert first.ready["language"] == session.language
+        await first.say(type="set_language", language="de")
+        assert (await first.hear("language"))["language"] == "de"
+        assert (commands[-1].kind, commands[-1].language) == ("set_language", "de")
+        assert await language_of(session) == "de"
+        await first.leave()
+        second = await capturing(session, alice)
+        assert second.ready["language"] == "de"
+        await second.leave()
+        assert [command.language for command in commands if command.kind == "open"][-1] == "de"
+
+
+async def test_a_language_changed_to_none_is_detected_from_then_on(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand() as commands:
+        page = await capturing(session, alice, language="en")
+        await page.say(type="set_language", language="")
+        assert (await page.hear("language"))["language"] == ""
+        assert commands[-1].language is None
+        await page.say(type="pause", sample=0)
+        await page.say(type="resume", sample=0)
+        await page.hear("state", lambda event: event["state"] == "live")
+        await page.leave()
+        opened = [command.language for command in commands if command.kind == "open"]
+        assert opened == ["en", None]
+
+
+async def test_language_that_the_engine_lacks_is_refused_and_the_capture_goes_on(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand():
+        page = await capturing(session, alice)
+        before = session.language
+        await page.say(type="set_language", language=UNKNOWN_LANGUAGE)
+        refused = await page.hear("language_refused")
+        assert (refused["language"], refused["code"]) == (UNKNOWN_LANGUAGE, "unsupported_language")
+        assert refused["reason"].endswith(".")
+        assert await language_of(session) == before
+        await page.speak(0, PCM)
+        assert (await entries_of(session, 1))[0].payload == PCM
+        await page.leave()
+
+
+async def test_language_of_a_session_that_waits_is_taken_when_it_is_heard_again(
+    session: LiveSession, alice: User
+) -> None:
+    async with engine_by_hand() as commands, servers() as (broker, _):
+        page = await capturing(session, alice)
+        await broker.hset(protocol.session_key(str(session.id)), "owner", "")
+        await sync_to_async(live_sessions.move_live_session)(session.id, LiveState.WAITING)
+        await publish(live_sessions.state_event(session.id, LiveState.WAITING))
+        await page.hear("state", lambda event: event["state"] == "waiting")
+        await page.say(type="set_language", language="de")
+        assert (await page.hear("language"))["language"] == "de"
+        await page.speak(0, PCM)
+        await page.hear("state", lambda event: event["state"] == "live")
+        assert [command.kind for command in commands] == ["open", "open"]
+        assert commands[-1].language == "de"
         await page.leave()
