@@ -13,10 +13,11 @@ def page(runs: Sequence[Sequence[Result]]) -> str:
     lines = [
         "# Benchmarks of the streaming engine",
         "",
-        "Written by `make bench-engine`; do not edit. `digits` is the trained model of the tests,",
-        "1 M weights; the others have the shape of large FastConformer models and random weights",
-        "(`tests/load/nemo_shapes.py`), set to emit about as many tokens as speech has: their",
-        "speed is what such a model's would be, their text means nothing.",
+        "Written by `make bench-engine`; do not edit. All models hear English talk, over and over.",
+        "`digits` is the small trained model of the tests; the others have the shape of large",
+        "FastConformer models and random weights (`tests/load/nemo_shapes.py`), set to emit about",
+        "as many tokens as speech has: their speed is what such a model's would be, their text",
+        "means nothing.",
     ]
     for run in runs:
         lines += _section(run)
