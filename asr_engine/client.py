@@ -1,4 +1,4 @@
-"""How a web process speaks to engines: admission, status. No models.
+"""How others speak to engines: admission, latency modes, draining, status. No models.
 
 The engines alone admit. A process that wants a session heard asks with `request_stream` before the
 first packet, after a loss, and whenever the session may be waiting (see `protocol` for what its
@@ -112,6 +112,31 @@ async def set_stream_language(broker: Redis, *, session: str, language: str | No
             raise UnsupportedLanguageError
         return None
     return await _change(broker, owner, Command("set_language", session, language=language))
+
+
+async def order_drain(broker: Redis, engine: str, *, is_draining: bool) -> None:
+    """Have `engine` take no session any more and hand over those that it has, or serve again.
+
+    Returns when it is told; its status says what came of it. Raises RedisError.
+    """
+    await _send(broker, engine, Command("drain" if is_draining else "undrain"))
+
+
+async def move_stream(
+    broker: Redis, *, session: str, owner: str, language: str | None, mode_ms: int
+) -> bool:
+    """Have another engine take `session` from `owner` (`name:incarnation`), which runs it.
+
+    False where no other engine has room. Raises RedisError.
+    """
+    own_name = owner.rpartition(":")[0]
+    others = [status for status in await engine_statuses(broker) if status.engine != own_name]
+    command = Command("open", session, language=language, mode_ms=mode_ms, owner=owner)
+    for status in _candidates(others, "", language):
+        reply = await _ask(broker, status.engine, command)
+        if reply is not None and reply.is_admitted:
+            return True
+    return False
 
 
 async def _change(broker: Redis, owner: str, command: Command) -> Reply:

@@ -34,7 +34,9 @@ and hears what lies between as a gap. A consumer calls `client.request_stream` a
 forwards audio to a session that waits; for a session that runs it is answered at once, so a
 consumer that is not sure may simply ask. A session that ended (event `ended`) is not in
 `live:sessions`; its hash and its audio stream are the recorder's to delete. A session in
-`live:sessions` whose owner is empty or dead is taken over by any engine with a free slot.
+`live:sessions` whose owner is empty or dead is taken over by any engine with a free slot. An engine
+that drains asks another one, by `open` with itself as `owner`, to claim each of its sessions when
+nobody speaks in it: at no moment does nobody hold the session.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Final, Literal
 
@@ -183,15 +185,18 @@ class AudioEntry:
 @dataclass(frozen=True, slots=True)
 class Command:
     """`open` asks for admission, `set_mode` for another latency mode, `set_language` for another
-    language: each is answered with a Reply to `request`. `drain` is not."""
+    language: each is answered with a Reply to `request`. `drain` and `undrain` are not: the status
+    tells."""
 
-    kind: Literal["open", "set_mode", "set_language", "drain"]
+    kind: Literal["open", "set_mode", "set_language", "drain", "undrain"]
     session: str = ""
     request: str = ""
     language: str | None = None
     mode_ms: int = 0
     sent_at_s: float = 0.0
     """Wall clock, so that an engine ignores a request nobody waits for any more."""
+    owner: str | None = None
+    """`open`: who must hold the session, which is handed over; None takes it from anybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +230,8 @@ class EngineStatus:
     beat_at_s: float
     lag_ms: int = 0
     """Largest lag among its streams: batch work on the same machine waits while this is high."""
+    sessions: int = 0
+    """Sessions that it runs; an engine that is draining and has none may be stopped."""
 
 
 # Engine events (broker stream, never lost) -------------------------------------------------------
@@ -278,6 +285,8 @@ class ViewerEvent:
     text: str | None = None
     words: tuple[dict[str, Any], ...] | None = None
     stable_words: int | None = None
+    heard_ms: int | None = None
+    """`partial`: the engine had heard the audio up to here. What is later than that came late."""
     sample: int | None = None
     """`ack`: every sample below this one is on disk."""
     state: str | None = None
@@ -301,14 +310,20 @@ def decode_command(data: str | bytes) -> Command:
     return Command(**json.loads(data))
 
 
+def _known_members(kind: type[Reply | EngineStatus], raw: dict[str, Any]) -> dict[str, Any]:
+    """`raw` without what a newer process added: engines are upgraded one by one."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in raw.items() if name in names}
+
+
 def decode_reply(data: str | bytes) -> Reply:
-    raw = json.loads(data)
+    raw = _known_members(Reply, json.loads(data))
     raw["modes_ms"] = tuple(raw.get("modes_ms", ()))
     return Reply(**raw)
 
 
 def decode_status(data: str | bytes) -> EngineStatus:
-    raw = json.loads(data)
+    raw = _known_members(EngineStatus, json.loads(data))
     raw["languages"] = tuple(raw["languages"])
     raw["modes_ms"] = tuple(raw["modes_ms"])
     return EngineStatus(**raw)

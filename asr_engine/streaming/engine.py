@@ -278,6 +278,10 @@ class Engine:
             name: behind for name, stream in self._awake.items() if (behind := stream.behind_ms)
         }
 
+    def quiet_streams(self) -> list[str]:
+        """Streams in which nobody speaks at present: one may leave without hearing a word twice."""
+        return [name for name, stream in self._streams.items() if stream.is_between_utterances]
+
     def _busy_share_with(self, mode_ms: int) -> float:
         """Share of the time that the engine would be busy with one stream more in `mode_ms`."""
         lengths = self.capabilities.chunk_samples

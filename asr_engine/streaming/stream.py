@@ -270,7 +270,16 @@ class Stream:
         words = self._fit(heard)
         start, end = self._times(words, self._heard)
         stable = len(self._without_strays(hypothesis.words[: hypothesis.stable_words]))
-        return Partial(self.name, self.next_utterance, start, end, text, words, stable)
+        return Partial(
+            self.name,
+            self.next_utterance,
+            start,
+            end,
+            text,
+            words,
+            stable,
+            heard_ms=samples_to_ms(self._fed),
+        )
 
     @property
     def is_due(self) -> bool:

@@ -1,4 +1,4 @@
-"""Commands to this engine: the answers to `open`, `set_mode`, `set_language`; draining."""
+"""Commands to this engine: answers to `open`, `set_mode`, `set_language`; orders to drain."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from asr_engine.protocol import (
     reply_key,
 )
 from asr_engine.worker.connections import StreamEntry, keep_trying, read_streams
+from asr_engine.worker.draining import Draining
 from asr_engine.worker.lifecycle import Lifecycle
 from asr_engine.worker.model_thread import ModelThread
 from asr_engine.worker.sessions import RunningSession, SessionTable
@@ -51,8 +52,8 @@ class Admission:
         thread: ModelThread,
         sessions: SessionTable,
         lifecycle: Lifecycle,
+        draining: Draining,
     ) -> None:
-        self.is_draining = False
         self.is_listening = asyncio.Event()
         """Before that a command is lost, so the engine must not be known yet."""
         self._broker = broker
@@ -60,6 +61,7 @@ class Admission:
         self._thread = thread
         self._sessions = sessions
         self._lifecycle = lifecycle
+        self._draining = draining
         self._answers = LooseTasks()
         self._last_id = "0-0"
 
@@ -88,9 +90,8 @@ class Admission:
         )
 
     async def _obey(self, command: Command) -> None:
-        if command.kind == "drain":
-            self.is_draining = True
-            log.info("drain_ordered")
+        if command.kind in {"drain", "undrain"}:
+            self._draining.order(is_draining=command.kind == "drain")
         elif time.time() - command.sent_at_s > ADMISSION_TIMEOUT_S:
             log.info("command_was_stale", session=command.session, kind=command.kind)
         else:
@@ -149,13 +150,13 @@ class Admission:
         return Reply(False, self._name, code=error.code, reason=str(error))
 
     async def _open(self, command: Command) -> RunningSession:
-        if self.is_draining:
+        if self._draining.is_on:
             raise OverloadedError("This engine is being taken out of service.")
         mode_ms = self._lifecycle.mode_for(command.mode_ms)
         await self._thread.ask(lambda engine: engine.check_admission(mode_ms=mode_ms))
         running = await self._lifecycle.begin(
             command.session,
-            expected="*",
+            expected="*" if command.owner is None else command.owner,
             mode_ms=mode_ms,
             language=command.language,
         )

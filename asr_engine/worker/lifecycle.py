@@ -115,8 +115,9 @@ class Lifecycle:
         log.info("language_changed", session=session)
         return running
 
-    async def take_over(self) -> None:
-        """Drop sessions that others took, and take those that nobody runs. Raises RedisError."""
+    async def take_over(self, *, may_take: bool) -> None:
+        """Drop sessions that others took, and take those that nobody runs if this engine takes any
+        (`may_take`). Raises RedisError."""
         async with self.claiming:
             known = {running.session: running for running in self._sessions}
             listed = await self._ownership.listed()
@@ -124,6 +125,8 @@ class Lifecycle:
                 running = known.get(item.session)
                 if running is not None and item.owner != self._ownership.owner:
                     self.drop(running)
+            if not may_take:
+                return
             for orphan in await self._ownership.orphans(listed, known):
                 if await self._thread.ask(lambda engine: engine.free_slots) == 0:
                     return

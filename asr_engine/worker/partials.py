@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from asr_engine.events import Partial
 
 PARTIAL_INTERVAL_S = 0.2
+EARLY_S = 0.03
+"""A partial may come so much before its turn, which then counts from when it should have come:
+packets come every 200 ms too, give or take, and each would else wait for the slowest before it."""
 
 
 @dataclass(slots=True)
 class _Place:
     waiting: Partial | None = None
-    sent_at_s: float = float("-inf")
+    turn_at_s: float = float("-inf")
 
 
 class PartialBoard:
@@ -20,6 +23,10 @@ class PartialBoard:
 
     def __init__(self) -> None:
         self._places: dict[str, _Place] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._places
 
     def put(self, partial: Partial) -> None:
         """Replaces what waits for the same stream."""
@@ -31,14 +38,14 @@ class PartialBoard:
             place.waiting = None
 
     def take_due(self, now: float) -> list[Partial]:
-        """Partials whose stream has been quiet for PARTIAL_INTERVAL_S."""
+        """Partials whose stream has been quiet for PARTIAL_INTERVAL_S, on the average."""
         due = []
         for stream, place in list(self._places.items()):
-            if now - place.sent_at_s < PARTIAL_INTERVAL_S:
-                continue
             if place.waiting is None:
-                del self._places[stream]
-            else:
+                if now >= place.turn_at_s:
+                    del self._places[stream]
+            elif now >= place.turn_at_s - EARLY_S:
                 due.append(place.waiting)
-                place.waiting, place.sent_at_s = None, now
+                place.waiting = None
+                place.turn_at_s = max(place.turn_at_s, now - EARLY_S) + PARTIAL_INTERVAL_S
         return due

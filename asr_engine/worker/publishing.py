@@ -7,7 +7,9 @@ order, fenced by the epoch, for as long as it takes. Partials and lag go by pub/
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Callable
 
 import structlog
 from redis.asyncio import Redis
@@ -29,6 +31,7 @@ from asr_engine.worker.partials import PartialBoard
 from asr_engine.worker.sessions import RunningSession, SessionTable
 
 PARTIAL_TICK_S = 0.02
+"""Between two looks at partials that wait for their turn; a new one is looked at when it comes."""
 MAX_WAITING_EVENTS = 1000
 """Events that wait for a lost broker before no more audio is read."""
 
@@ -42,20 +45,28 @@ class Publisher:
     """Publishes what the model thread delivers, and tells `lifecycle` what follows from it."""
 
     def __init__(
-        self, broker: Redis, ownership: Ownership, sessions: SessionTable, lifecycle: Lifecycle
+        self,
+        broker: Redis,
+        ownership: Ownership,
+        sessions: SessionTable,
+        lifecycle: Lifecycle,
+        on_endpoint: Callable[[RunningSession], None],
     ) -> None:
         self._broker = broker
         self._ownership = ownership
         self._sessions = sessions
         self._lifecycle = lifecycle
+        self._on_endpoint = on_endpoint
         self._outbox: asyncio.Queue[StreamEvent] = asyncio.Queue()
         self._partials = PartialBoard()
+        self._has_partials = asyncio.Event()
 
     def deliver(self, events: list[StreamEvent]) -> None:
         """Take events from the model thread; called in the event loop."""
         for event in events:
             if isinstance(event, Partial):
                 self._partials.put(event)
+                self._has_partials.set()
             else:
                 if isinstance(event, Final | Ended | Failed):
                     self._partials.withdraw(event.stream)
@@ -81,10 +92,28 @@ class Publisher:
     async def publish_partials(self) -> None:
         """Send the newest partials, for ever; while the broker is away they are dropped."""
         while True:
-            await asyncio.sleep(PARTIAL_TICK_S)
-            for partial in self._partials.take_due(time.monotonic()):
-                if running := self._sessions.of_stream(partial.stream):
-                    await self._tell_viewers(_partial_event(running.session, partial))
+            await self._has_partials.wait()
+            self._has_partials.clear()
+            while not self._partials.is_empty:
+                due = self._partials.take_due(time.monotonic())
+                await self._tell_partials(due)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._has_partials.wait(), PARTIAL_TICK_S)
+                self._has_partials.clear()
+
+    async def _tell_partials(self, due: list[Partial]) -> None:
+        """In one round trip: a step of the model makes many at once."""
+        if not due:
+            return
+        pipe = self._broker.pipeline(transaction=False)
+        for partial in due:
+            if running := self._sessions.of_stream(partial.stream):
+                event = _partial_event(running.session, partial)
+                pipe.publish(captions_channel(event.session), encode(event))
+        try:
+            await pipe.execute()
+        except (RedisError, OSError):
+            log.debug("partials_dropped", count=len(due))
 
     async def _fail(self, running: RunningSession, failed: Failed) -> None:
         """Open the stream again where the engine says, or past audio that fails every time."""
@@ -117,6 +146,7 @@ class Publisher:
                 running.resume_sample = event.resume_sample
                 running.failures = 0
                 await self._advance(running, _final_event(running, event))
+                self._on_endpoint(running)
             case Endpoint():
                 running.resume_sample = event.resume_sample
                 running.failures = 0
@@ -193,4 +223,5 @@ def _partial_event(session: str, partial: Partial) -> ViewerEvent:
         end_ms=partial.end_ms,
         text=partial.text,
         stable_words=partial.stable_words,
+        heard_ms=partial.heard_ms,
     )

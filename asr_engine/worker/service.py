@@ -15,6 +15,7 @@ from asr_engine.protocol import ENGINE_TTL_S, ENGINES_KEY, EngineStatus, encode,
 from asr_engine.streaming import Engine
 from asr_engine.worker.admission import Admission
 from asr_engine.worker.connections import keep_trying
+from asr_engine.worker.draining import Draining
 from asr_engine.worker.hearing import AudioReader
 from asr_engine.worker.lifecycle import TAKE_OVER_EVERY_S, Lifecycle
 from asr_engine.worker.model_thread import ModelThread
@@ -49,7 +50,20 @@ class EngineService:
         self._sessions = SessionTable()
         self._thread = ModelThread(engine)
         self._lifecycle = Lifecycle(self._thread, self._ownership, self._sessions, engine)
-        self._publisher = Publisher(broker, self._ownership, self._sessions, self._lifecycle)
+        self._draining = Draining(
+            broker,
+            self._ownership,
+            thread=self._thread,
+            sessions=self._sessions,
+            lifecycle=self._lifecycle,
+        )
+        self._publisher = Publisher(
+            broker,
+            self._ownership,
+            self._sessions,
+            self._lifecycle,
+            on_endpoint=self._draining.note_endpoint,
+        )
         self._reader = AudioReader(audio, self._thread, self._sessions, self._publisher)
         self._admission = Admission(
             broker,
@@ -57,6 +71,7 @@ class EngineService:
             thread=self._thread,
             sessions=self._sessions,
             lifecycle=self._lifecycle,
+            draining=self._draining,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -73,6 +88,7 @@ class EngineService:
                 self._admission.listen(),
                 self._reader.read(),
                 self._publisher.publish_partials(),
+                self._draining.move_sessions(),
                 self._take_over(),
             )
         ]
@@ -81,7 +97,7 @@ class EngineService:
         ended, _ = await asyncio.wait(
             {publishing, stopping, *serving}, return_when=asyncio.FIRST_COMPLETED
         )
-        self._admission.is_draining = True
+        self._draining.is_on = True  # what is asked until the last moment is refused
         await end_tasks([stopping, *serving])
         await self._admission.end()
         try:
@@ -103,8 +119,9 @@ class EngineService:
 
     async def _take_over(self) -> None:
         while True:
-            if not self._admission.is_draining:
-                await keep_trying("broker", self._lifecycle.take_over)
+            await keep_trying(
+                "broker", lambda: self._lifecycle.take_over(may_take=not self._draining.is_on)
+            )
             await asyncio.sleep(TAKE_OVER_EVERY_S)
 
     async def _beat(self) -> None:
@@ -128,9 +145,10 @@ class EngineService:
             default_mode_ms=capabilities.default_mode_ms,
             slots=self._engine.slots,
             free_slots=self._thread.free_slots,
-            is_draining=self._admission.is_draining,
+            is_draining=self._draining.is_on,
             beat_at_s=time.time(),
             lag_ms=self._thread.lag_ms,
+            sessions=len(self._sessions),
         )
         pipe = self._broker.pipeline(transaction=False)
         pipe.set(engine_key(self._name), encode(status), ex=ENGINE_TTL_S)
