@@ -331,6 +331,8 @@ def test_an_encoder_of_another_make_is_exported_too(tmp_path: Path, own_model: A
         layer.conv.batch_norm.running_var.uniform_(0.5, 2)
         torch.nn.init.normal_(layer.self_attn.pos_bias_u)
         torch.nn.init.normal_(layer.self_attn.pos_bias_v)
+    # A head of its own as well: the trained one calls every frame of a strange encoder silence.
+    torch.nn.init.normal_(own_model.ctc_decoder.decoder_layers[0].weight)
     export_model(own_model.eval(), tmp_path, is_int8=False, decoder=CTC)
     ours, theirs = load(tmp_path), NemoNetwork(own_model, decoder=CTC, slots=4, batch_limit=4)
     assert ours.traits.chunk_frames == {80: 1, 320: 4, 1120: 14}

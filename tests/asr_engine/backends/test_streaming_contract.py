@@ -105,7 +105,7 @@ def _onnx(decoder: str) -> Backend:
     return replace(_nemo(decoder), create=create)
 
 
-_DIGITS = (digits("seen")[0], digits("seen")[2])
+_DIGITS = (digits("seen")[0], digits("seen")[1])
 
 BACKENDS = [
     pytest.param(_scripted(is_gated=False), id="scripted-continuous"),
