@@ -1,4 +1,4 @@
-"""Partials wait here for their turn: at most five a second per session, only the newest."""
+"""Partials wait here for their turn: five a second per session, only the newest."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from asr_engine.events import Partial
 
 PARTIAL_INTERVAL_S = 0.2
-EARLY_S = 0.03
-"""A partial may come so much before its turn, which then counts from when it should have come:
-packets come every 200 ms too, give or take, and each would else wait for the slowest before it."""
+BURST = 2
+"""Turns that a quiet stream has saved up. With one alone, a partial that came shortly after another
+would wait for nearly a whole turn, and so would each one after it."""
+ENOUGH = 0.85
+"""Of a turn: packets come every 200 ms too, give or take, and must not wait for the slowest."""
 
 
 @dataclass(slots=True)
 class _Place:
+    turns_at_s: float
     waiting: Partial | None = None
-    turn_at_s: float = float("-inf")
+    turns: float = BURST
 
 
 class PartialBoard:
@@ -30,7 +33,7 @@ class PartialBoard:
 
     def put(self, partial: Partial) -> None:
         """Replaces what waits for the same stream."""
-        self._places.setdefault(partial.stream, _Place()).waiting = partial
+        self._places.setdefault(partial.stream, _Place(float("-inf"))).waiting = partial
 
     def withdraw(self, stream: str) -> None:
         """The utterance is closed, or the stream is: what waits is out of date."""
@@ -38,14 +41,16 @@ class PartialBoard:
             place.waiting = None
 
     def take_due(self, now: float) -> list[Partial]:
-        """Partials whose stream has been quiet for PARTIAL_INTERVAL_S, on the average."""
+        """Partials of the streams that have a turn left, which this takes."""
         due = []
         for stream, place in list(self._places.items()):
-            if place.waiting is None:
-                if now >= place.turn_at_s:
-                    del self._places[stream]
-            elif now >= place.turn_at_s - EARLY_S:
+            gained = (now - place.turns_at_s) / PARTIAL_INTERVAL_S
+            place.turns = min(BURST, place.turns + gained)
+            place.turns_at_s = now
+            if place.waiting is not None and place.turns >= ENOUGH:
                 due.append(place.waiting)
                 place.waiting = None
-                place.turn_at_s = max(place.turn_at_s, now - EARLY_S) + PARTIAL_INTERVAL_S
+                place.turns -= 1
+            elif place.waiting is None and place.turns == BURST:
+                del self._places[stream]
         return due
