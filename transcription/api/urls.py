@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from django.urls import path
 
-from transcription.api import exports, media, uploads
+from transcription.api import captions, exports, media, uploads
+from transcription.services.caption_text import MEDIA_TYPES
 
 urlpatterns = [
+    *(
+        path(
+            f"live/<uuid:session_id>/captions.{extension}",
+            captions.live_caption_text,
+            {"extension": extension},
+            name=f"live_captions_{extension}",
+        )
+        for extension in MEDIA_TYPES
+    ),
+    *(
+        path(
+            f"s/<slug:token>/captions.{extension}",
+            captions.linked_caption_text,
+            {"extension": extension},
+            name=f"linked_captions_{extension}",
+        )
+        for extension in MEDIA_TYPES
+    ),
     path("api/v1/uploads/", uploads.upload_collection, name="api_uploads"),
     path("api/v1/uploads/<uuid:upload_id>", uploads.upload_resource, name="api_upload"),
     path("recordings/<uuid:recording_id>/media", media.recording_media, name="recording_media"),

@@ -32,6 +32,7 @@ from transcription.pages.paragraphs import joined
 from transcription.pages.progress import Progress, progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.pages.sample import add_sample
+from transcription.services.readers import count_readers
 
 RECORDINGS_A_PAGE = 25
 LONGEST_QUERY = 200
@@ -49,6 +50,14 @@ class Row:
     progress: Progress
     line: str
     language: str
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRow:
+    """A session that is live now, with about how many read it."""
+
+    session: LiveSession
+    readers: int
 
 
 @login_required
@@ -133,10 +142,12 @@ def _row(recording: Any, beginnings: dict[int, str]) -> Row:
     )
 
 
-def _live_now(request: PersonRequest) -> QuerySet[LiveSession]:
-    return selectors.live_sessions_visible_to(request.user).filter(
+def _live_now(request: PersonRequest) -> list[LiveRow]:
+    sessions = selectors.live_sessions_visible_to(request.user).filter(
         state__in=(LiveState.LIVE, LiveState.WAITING)
     )[:SHOWN_LIVE_SESSIONS]
+    readers = count_readers([str(session.id) for session in sessions])
+    return [LiveRow(*pair) for pair in zip(sessions, readers, strict=True)]
 
 
 def _uploads(request: PersonRequest) -> QuerySet[Upload]:

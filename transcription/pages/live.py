@@ -16,7 +16,7 @@ import segno
 from django import forms
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.views.decorators.cache import never_cache
@@ -176,10 +176,12 @@ def live_capture(request: PersonRequest, session_id: UUID) -> HttpResponse:
 def live_captions(request: PersonRequest, session_id: UUID) -> HttpResponse:
     """What any permitted viewer reads, while it runs and after."""
     session = selectors.access_live_session_by_id(request.user, session_id)
+    is_owner = session.owner_id == request.user.pk
     context = {
         "session": session,
-        "live": _addresses(request, session),
-        "can_capture": session.owner_id == request.user.pk and session.state not in OVER,
+        "reading": reading_addresses(session),
+        "is_owner": is_owner,
+        "can_capture": is_owner and session.state not in OVER,
     }
     return render(request, "live/captions.html", context)
 
@@ -190,13 +192,7 @@ def live_captions(request: PersonRequest, session_id: UUID) -> HttpResponse:
 def live_status(request: PersonRequest, session_id: UUID) -> JsonResponse:
     """State, clock as [position ms, epoch ms] pairs, and the address of the recording, if any."""
     session = selectors.access_live_session_by_id(request.user, session_id)
-    return JsonResponse(
-        {
-            "state": session.state,
-            "clock": [[sample * 1000 // SAMPLE_RATE, wall_ms] for sample, wall_ms in session.clock],
-            "recording": _recording_address(session),
-        }
-    )
+    return JsonResponse(status_of(session, recording=_recording_address(session)))
 
 
 @login_required
@@ -212,12 +208,54 @@ def live_code(request: PersonRequest, session_id: UUID) -> HttpResponse:
 
 
 @login_required
+@never_cache
+@require_GET
+def live_room(request: PersonRequest, session_id: UUID) -> HttpResponse:
+    """The same for the screen of a room: few lines, readable from the back."""
+    session = selectors.access_live_session_by_id(request.user, session_id)
+    return render(request, "live/room.html", room_context(request, session))
+
+
+@login_required
 @require_POST
 def live_end(request: PersonRequest, session_id: UUID) -> HttpResponse:
     """End a session without its microphone: from another device, or after a crash."""
     session = selectors.access_own_live_session_by_id(request.user, session_id)
     live_sessions.end_live_session(session=session)
     return redirect("live_captions", session.id)
+
+
+def status_of(session: LiveSession, *, recording: str | None) -> dict[str, object]:
+    """What the socket does not say: the clock, and where the recording is."""
+    return {
+        "state": session.state,
+        "clock": [[sample * 1000 // SAMPLE_RATE, wall_ms] for sample, wall_ms in session.clock],
+        "recording": recording,
+    }
+
+
+def room_context(
+    request: HttpRequest, session: LiveSession, *, by_link: bool = False
+) -> dict[str, object]:
+    """`?transparent=1` is for OBS: nothing but the lines, on no ground."""
+    return {
+        "session": session,
+        "reading": reading_addresses(session, by_link=by_link),
+        "is_transparent": request.GET.get("transparent") == "1",
+    }
+
+
+def reading_addresses(session: LiveSession, *, by_link: bool = False) -> dict[str, str]:
+    """What the scripts of a reader's page need. A link's token stands in the page's own address
+    alone: the status is relative to it, and the script shows the token to the socket."""
+    socket = f"/ws/v1/live/{session.id}/captions"
+    if by_link:
+        return {"socket": f"{socket}?by=link", "status": "status/", "room": "room/"}
+    return {
+        "socket": socket,
+        "status": reverse("live_status", args=[session.id]),
+        "room": reverse("live_room", args=[session.id]),
+    }
 
 
 def _share_address(request: PersonRequest, session: LiveSession) -> str:
@@ -229,7 +267,7 @@ def _recording_address(session: LiveSession) -> str | None:
 
 
 def _addresses(request: PersonRequest, session: LiveSession) -> dict[str, object]:
-    """What the scripts of both pages need to know of a session."""
+    """What the script of the capture page needs to know of a session."""
     return {
         "session": str(session.id),
         "title": session.title,
@@ -242,13 +280,15 @@ def _addresses(request: PersonRequest, session: LiveSession) -> dict[str, object
         "code": reverse("live_code", args=[session.id]),
         "status": reverse("live_status", args=[session.id]),
         "capture_socket": f"/ws/v1/live/{session.id}/capture",
-        "captions_socket": f"/ws/v1/live/{session.id}/captions",
+        "captions_socket": f"/ws/v1/live/{session.id}/captions?as=speaker",
+        "links_page": reverse("live_links", args=[session.id]),
     }
 
 
 urlpatterns = [
     path("live/new/", live_new, name="live_new"),
     path("live/<uuid:session_id>/", live_captions, name="live_captions"),
+    path("live/<uuid:session_id>/room/", live_room, name="live_room"),
     path("live/<uuid:session_id>/capture/", live_capture, name="live_capture"),
     path("live/<uuid:session_id>/status/", live_status, name="live_status"),
     path("live/<uuid:session_id>/code.svg", live_code, name="live_code"),

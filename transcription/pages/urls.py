@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from transcription.pages import home, live, profile, recordings, uploads
+from transcription.pages import caption_links, home, live, profile, recordings, uploads
 
 urlpatterns = [
     *live.urlpatterns,
+    *caption_links.urlpatterns,
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),
     path("profile/", profile.profile, name="profile"),

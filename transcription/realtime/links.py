@@ -6,6 +6,7 @@ Sockets share them: the first one opens them, the last one closes them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.exceptions import RedisError
 
 from asr_engine.protocol import ViewerEvent, captions_channel, encode, session_key
 from transcription.realtime.fanout import Fanout
 from transcription.realtime.publisher import AudioPublisher
+from transcription.realtime.readers import Readers
 from webapp.config import site_settings
 
 BROKER_CONNECTIONS: Final = 64
@@ -33,6 +36,7 @@ class Links:
     publisher: AudioPublisher
     fanout: Fanout
     audio: Redis
+    readers: Readers
     users: int = 0
 
     async def announce(self, event: ViewerEvent) -> None:
@@ -52,6 +56,8 @@ class Links:
 
     async def close(self) -> None:
         await self.fanout.close()
+        with contextlib.suppress(RedisError, OSError):  # what was told runs out by itself
+            await self.readers.close()
         await self.publisher.drain()
         await self.broker.aclose()
         await self.audio.aclose()
@@ -80,7 +86,7 @@ async def shared_links() -> AsyncIterator[Links]:
         settings = site_settings()
         broker = _connect(settings.broker_url, BROKER_CONNECTIONS)
         audio = _connect(settings.audio_url, AUDIO_CONNECTIONS)
-        links = Links(broker, AudioPublisher(audio), Fanout(broker), audio)
+        links = Links(broker, AudioPublisher(audio), Fanout(broker), audio, Readers(broker))
         _links[loop] = links
     links.users += 1
     try:

@@ -110,6 +110,14 @@ class Refetch:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowLink:
+    """The first message of a captions socket that was opened with `?by=link`: the link's token,
+    which never stands in an address of a socket."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetMode:
     """Change the latency mode while the capture runs, after `ready`.
 
@@ -151,6 +159,8 @@ def parse_message(text: str) -> ClientMessage:
             return Mark(kind, _integer(data, "sample", _MAX_SAMPLE))
         case "refetch":
             return Refetch(_integer(data, "after_seq", _MAX_SAMPLE))
+        case "link":
+            return ShowLink(_string(data, "token", 64))
         case "set_mode":
             return SetMode(_integer(data, "mode_ms", _MAX_MODE_MS))
         case "set_language":
@@ -272,6 +282,11 @@ def captions_ready_event(
 ) -> dict[str, Any]:
     event = {"type": "ready", "session": session, "state": state, "seq": seq, "title": title}
     return event if recording is None else {**event, "recording": recording}
+
+
+def readers_event(session: str, count: int) -> dict[str, Any]:
+    """About how many read along: for the speaker's page."""
+    return {"type": "readers", "session": session, "count": count}
 
 
 def history_event(session: str, events: list[dict[str, Any]]) -> dict[str, Any]:

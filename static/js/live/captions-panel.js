@@ -1,28 +1,35 @@
 /**
  * Captions on a page: socket, store, view, clock and the words for how things stand.
  *
- * Both the captions page and the capture page show one; the speaker sees what readers see.
- * Events: `state` {state, recording}, where `recording` is the address of the recording or null.
+ * The captions page, the room view and the capture page show one; the speaker sees what readers see.
+ * Events: `update` (how things stand has changed), `title` {title}, `readers` {count}.
  */
 
+import { linkToken } from "./captions-access.js";
 import { CaptionStore } from "./caption-store.js";
 import { CaptionsSocket } from "./captions-socket.js";
-import { CaptionsView } from "./captions-view.js";
+import { CaptionsView, languageOf } from "./captions-view.js";
 import { socketAddress } from "./addresses.js";
+import { HeardCaptions } from "./heard.js";
 
 const RETRY_STATUS_MS = 5000;
 const SOON_MS = 500;
 
 export class CaptionsPanel extends EventTarget {
-  /** `root` holds the view's elements; `data` has captionsSocket, status (addresses), language. */
-  constructor(root, preferences, data) {
+  /**
+   * `root` holds the view's elements; `data` has captionsSocket, status (addresses), language;
+   * `View` is CaptionsView or what draws in its place.
+   */
+  constructor(root, preferences, data, View = CaptionsView) {
     super();
     this.statusAddress = data.status;
     this.preferences = preferences;
     this.status = { state: "created", clock: [], recording: null };
     this.store = new CaptionStore();
-    this.socket = new CaptionsSocket(socketAddress(data.captionsSocket), this.store);
-    this.view = new CaptionsView(root, this.store, { language: data.language });
+    this.socket = new CaptionsSocket(socketAddress(data.captionsSocket), this.store, linkToken());
+    this.view = new View(root, this.store, { language: data.language });
+    this.heard = new HeardCaptions(root.querySelector(".captions-heard"));
+    this.language = data.language;
     this.connection = { phase: "connecting", reason: "" };
     this.socket.addEventListener("change", ({ detail }) => this.#changed(detail));
     this.socket.addEventListener("connection", ({ detail }) => {
@@ -32,6 +39,9 @@ export class CaptionsPanel extends EventTarget {
     this.socket.addEventListener("state", ({ detail }) => this.#stateChanged(detail));
     this.socket.addEventListener("title", ({ detail }) =>
       this.dispatchEvent(new CustomEvent("title", { detail })),
+    );
+    this.socket.addEventListener("readers", ({ detail }) =>
+      this.dispatchEvent(new CustomEvent("readers", { detail })),
     );
     preferences.addEventListener("change", () => this.#preferencesChanged());
     window.addEventListener("online", () => this.socket.connectNow());
@@ -75,11 +85,17 @@ export class CaptionsPanel extends EventTarget {
 
   #changed(change) {
     this.view.draw(change);
+    this.#say(change);
     this.#followPause();
     // The first words come with the clock's first pair, a pause with another one.
     const isNewsOfClock = this.status.clock.length === 0 || change.entry?.kind === "paused";
     if (change.kind === "insert" && isNewsOfClock) this.#refreshLater(SOON_MS);
     this.dispatchEvent(new Event("update"));
+  }
+
+  #say({ kind, entry }) {
+    if (kind !== "insert" || entry.kind !== "final" || !this.socket.isCaughtUp) return;
+    this.heard.say(entry.text, languageOf(entry.text, entry.language || this.language));
   }
 
   /** A pause comes as a mark, and words that stand behind it end it; history tells neither. */
@@ -100,7 +116,7 @@ export class CaptionsPanel extends EventTarget {
 
   #preferencesChanged() {
     this.#drawTimes();
-    if (this.view.isFollowing) this.view.backToLive();
+    this.view.refit();
   }
 
   #drawTimes() {

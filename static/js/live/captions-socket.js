@@ -2,32 +2,41 @@
  * The captions socket of a page, and what came over it: reconnects, fills holes, never repeats.
  *
  * Events: `change` {the store's change}; `state` {state, recording}; `connection` {phase, reason}
- * with phase connecting, open, lost or refused; `title` {title}; `lag` {behindMs}.
+ * with phase connecting, open, lost or refused; `title` {title}; `lag` {behindMs}; `readers` {count}
+ * (for the speaker's page alone).
  */
 
 import { Backoff } from "./backoff.js";
+import { linkMessage } from "./captions-access.js";
 import { CaptionStore } from "./caption-store.js";
 
 const REFETCH_EVERY_MS = 1000;
 /** The server says `head` every five seconds: silence for longer is a dead connection. */
 const DEAD_AFTER_MS = 20_000;
 
-const Code = { LOG_IN: 4401, NOT_FOUND: 4404 };
+const Code = { LOG_IN: 4401, NOT_FOUND: 4404, TOO_FAST: 4429 };
 
 export class CaptionsSocket extends EventTarget {
-  constructor(address, store = new CaptionStore()) {
+  /** `token` is that of a link, where the page was opened by one. */
+  constructor(address, store = new CaptionStore(), token = "") {
     super();
     this.address = address;
+    this.token = token;
     this.store = store;
     this.backoff = new Backoff();
     this.isEnded = false;
+    /** What was said before this page came has been read: what comes now is new. */
+    this.isCaughtUp = false;
     this.problem = "";
   }
 
   connect() {
     clearTimeout(this.timer);
-    const socket = new WebSocket(`${this.address}?after_seq=${this.store.knownSeq}`);
+    const address = new URL(this.address);
+    address.searchParams.set("after_seq", this.store.knownSeq);
+    const socket = new WebSocket(address);
     this.socket = socket;
+    if (this.token !== "") socket.onopen = () => socket.send(linkMessage(this.token));
     this.#startFetching();
     this.#heard();
     socket.onmessage = ({ data }) => {
@@ -83,6 +92,9 @@ export class CaptionsSocket extends EventTarget {
         this.#apply(event);
         this.#setState("ended", event.recording);
         break;
+      case "readers":
+        this.#tell("readers", { count: event.count });
+        break;
       case "lag":
         this.#tell("lag", { behindMs: event.behind_ms });
         break;
@@ -116,6 +128,7 @@ export class CaptionsSocket extends EventTarget {
     this.emptyHeads += 1;
     if (!this.hasReadHistory && this.emptyHeads < 2) return;
     this.isFetching = false;
+    this.isCaughtUp = true;
     this.store.settle(seq);
   }
 
@@ -135,10 +148,10 @@ export class CaptionsSocket extends EventTarget {
   #lost(code) {
     this.socket = null;
     clearTimeout(this.deadTimer);
-    if (code === Code.NOT_FOUND || code === Code.LOG_IN) {
+    if (code === Code.NOT_FOUND || code === Code.LOG_IN || (code === Code.TOO_FAST && this.token !== "")) {
       this.#tell("connection", {
         phase: "refused",
-        needsLogin: code === Code.LOG_IN,
+        needsLogin: code === Code.LOG_IN && this.token === "",
         reason: this.problem || "These captions are not open to you.",
       });
       return;

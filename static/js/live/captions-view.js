@@ -67,6 +67,11 @@ export class CaptionsView {
     return wallMs === null ? "" : formatTimeOfDay(wallMs);
   }
 
+  /** Letters have changed their size: who follows goes on following. */
+  refit() {
+    if (this.isFollowing) this.backToLive();
+  }
+
   backToLive() {
     this.isFollowing = true;
     this.scroll.scrollTop = this.#liveTop();

@@ -2,28 +2,14 @@
 
 import { CaptionsPanel } from "./captions-panel.js";
 import { Preferences } from "./preferences.js";
+import { drawState, emptyWords, noticeWords, show, toggleFullScreen } from "./reader-words.js";
 import { formatClock } from "../times.js";
-
-const STATES = {
-  created: "Not started yet",
-  live: "Live",
-  paused: "Paused",
-  waiting: "Speaker away",
-  ending: "Finishing",
-  ended: "Ended",
-};
-
-const NOTICES = {
-  paused: "The speaker has paused. Captions go on when they continue.",
-  waiting: "The speaker's connection is lost. Captions go on when they return.",
-};
 
 const root = document.getElementById("live");
 const preferences = new Preferences(root);
 const panel = new CaptionsPanel(root, preferences, root.dataset);
 
 const stateBadge = root.querySelector(".live-state");
-const stateWords = root.querySelector(".live-state-words");
 const elapsed = root.querySelector(".live-elapsed");
 const notice = root.querySelector(".captions-notice");
 const empty = root.querySelector(".captions-empty");
@@ -31,34 +17,12 @@ const ended = root.querySelector(".captions-ended");
 const title = root.querySelector(".live-title");
 const microphone = root.querySelector("[data-microphone]");
 
-function show(element, words) {
-  if (element.textContent !== words) element.textContent = words;
-  element.hidden = words === "";
-}
-
-function noticeWords() {
-  const { phase, reason, needsLogin } = panel.connection;
-  if (needsLogin) return "Your log-in has ended. Load the page again to log in.";
-  if (phase === "refused") return reason;
-  if (phase === "lost") return reason || "Reconnecting. What you miss is filled in.";
-  return NOTICES[panel.status.state] ?? "";
-}
-
-function emptyWords() {
-  const { state } = panel.status;
-  if (state === "created") return "The speaker has not started yet. Captions appear here by themselves.";
-  if (state === "ending" || state === "ended") return "Nothing was said in this session.";
-  return "Captions appear here as soon as somebody speaks.";
-}
-
 function draw() {
   const { state, recording } = panel.status;
-  const isLost = panel.connection.phase === "lost";
-  stateBadge.dataset.state = isLost ? "lost" : state;
-  show(stateWords, isLost ? "Reconnecting" : (STATES[state] ?? ""));
-  show(notice, noticeWords());
+  drawState(stateBadge, panel);
+  show(notice, noticeWords(panel));
   empty.hidden = !panel.isEmpty;
-  show(empty.querySelector("p"), emptyWords());
+  show(empty.querySelector("p"), emptyWords(panel));
   const isOver = state === "ended" || state === "ending";
   ended.hidden = !isOver;
   if (microphone !== null) microphone.hidden = isOver;
@@ -86,11 +50,6 @@ async function copy(button) {
   setTimeout(() => (words.textContent = before), 2000);
 }
 
-function toggleFullScreen() {
-  if (document.fullscreenElement) document.exitFullscreen();
-  else document.documentElement.requestFullscreen?.();
-}
-
 const ACTS = {
   copy: (button) => copy(button),
   fullscreen: toggleFullScreen,
@@ -108,6 +67,7 @@ const KEYS = {
   "=": () => preferences.resize(1),
   "-": () => preferences.resize(-1),
   l: () => panel.view.backToLive(),
+  r: () => root.querySelector("[data-room]").click(),
 };
 
 document.addEventListener("keydown", (event) => {

@@ -201,10 +201,14 @@ function showSession() {
   link.href = live.share_address;
   link.textContent = live.share_address.replace(/^https?:\/\//, "");
   find(".share-code").src = live.code;
+  find(".share-links").href = live.links_page;
   find(".share-note").textContent = live.is_loopback
     ? "This address works on this computer only, since the page was opened under its local name."
     : "Anybody who may read these captions opens this address, or points a telephone at the code.";
   panel ??= new CaptionsPanel(during, preferences, root.dataset);
+  panel.addEventListener("readers", ({ detail: { count } }) => {
+    find(".share-readers").textContent = count === 1 ? "1 person reads along." : `${count} people read along.`;
+  });
   panel.addEventListener("update", drawEmpty);
   drawEmpty();
 }

@@ -1,14 +1,24 @@
 /** How a reader likes captions: kept in this browser, applied as attributes of the page. */
 
-const KEY = "captions";
-const DEFAULTS = { size: "2", spacing: "normal", contrast: "normal", times: "clock" };
-const SIZES = ["0", "1", "2", "3", "4", "5"];
+const COLUMN = {
+  key: "captions",
+  defaults: { size: "2", spacing: "normal", contrast: "normal", times: "clock" },
+  sizes: ["0", "1", "2", "3", "4", "5"],
+};
+/** A room's screen has its own: what suits a laptop does not suit it. */
+export const ROOM = {
+  key: "room",
+  defaults: { size: "2", ground: "dark", contrast: "normal" },
+  sizes: ["0", "1", "2", "3", "4"],
+};
 
 export class Preferences extends EventTarget {
-  constructor(root) {
+  constructor(root, { key, defaults, sizes } = COLUMN) {
     super();
     this.root = root;
-    this.values = { ...DEFAULTS, ...read() };
+    this.key = key;
+    this.sizes = sizes;
+    this.values = { ...defaults, ...read(key, defaults) };
     this.#apply();
     root.addEventListener("click", (event) => this.#choose(event));
   }
@@ -16,7 +26,7 @@ export class Preferences extends EventTarget {
   set(name, value) {
     this.values[name] = value;
     try {
-      localStorage.setItem(KEY, JSON.stringify(this.values));
+      localStorage.setItem(this.key, JSON.stringify(this.values));
     } catch {
       // A private window: the choice lasts as long as the page.
     }
@@ -26,8 +36,8 @@ export class Preferences extends EventTarget {
 
   /** Larger (1) or smaller (-1) letters. */
   resize(step) {
-    const at = Math.max(0, Math.min(SIZES.length - 1, SIZES.indexOf(this.values.size) + step));
-    this.set("size", SIZES[at]);
+    const at = this.sizes.indexOf(this.values.size) + step;
+    this.set("size", this.sizes[Math.max(0, Math.min(this.sizes.length - 1, at))]);
   }
 
   #choose(event) {
@@ -44,16 +54,16 @@ export class Preferences extends EventTarget {
       button.setAttribute("aria-pressed", String(isChosen));
     }
     for (const resizer of this.root.querySelectorAll("[data-resize]")) {
-      const end = resizer.dataset.resize === "1" ? SIZES.at(-1) : SIZES[0];
+      const end = resizer.dataset.resize === "1" ? this.sizes.at(-1) : this.sizes[0];
       resizer.disabled = this.values.size === end;
     }
   }
 }
 
-function read() {
+function read(key, defaults) {
   try {
-    const stored = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-    const known = Object.entries(stored).filter(([name]) => name in DEFAULTS);
+    const stored = JSON.parse(localStorage.getItem(key) ?? "{}");
+    const known = Object.entries(stored).filter(([name]) => name in defaults);
     return Object.fromEntries(known);
   } catch {
     return {};

@@ -8,9 +8,12 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from asr_engine.protocol import ViewerEvent
-from tests.fakes.live import Page, final, log_in, make_session, publish
-from transcription.models import LiveMarkKind, LiveSession, LiveState, Visibility
-from transcription.services import live_sessions
+from tests.fakes.live import Page, final, log_in, make_session, publish, servers
+from tests.fakes.pages import make_recording
+from transcription.models import CaptionLink, LiveMarkKind, LiveSession, LiveState, Visibility
+from transcription.realtime import captions, readers, socket
+from transcription.services import caption_links, live_sessions
+from transcription.services.readers import READERS_KEY, count_readers, readers_key
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -200,3 +203,159 @@ async def test_bad_message_closes_with_a_sentence(
     assert error
     assert error["reason"]
     await page.leave()
+
+
+# By a link ----------------------------------------------------------------------------------------
+
+
+@sync_to_async
+def make_link(session: LiveSession) -> tuple[CaptionLink, str]:
+    return caption_links.create_caption_link(session=session, hours=24)
+
+
+async def open_by_link(session: LiveSession, token: str) -> Page:
+    page = Page(f"/ws/v1/live/{session.id}/captions?by=link", None)
+    assert await page.connect()
+    await page.say(type="link", token=token)
+    return page
+
+
+async def refused(page: Page) -> tuple[int, str]:
+    code, error = await page.closing()
+    await page.leave()
+    assert error is not None
+    return code, error["reason"]
+
+
+async def test_who_has_the_link_reads_without_logging_in(session: LiveSession) -> None:
+    await store(session, "w0")
+    page = await open_by_link(session, (await make_link(session))[1])
+    assert (await page.hear("ready"))["title"] == "Weekly meeting"
+    assert [event["text"] for event in (await page.hear("history"))["events"]] == ["w0"]
+    await publish((await store(session, "w1", first=1))[0])
+    assert (await page.hear("final"))["text"] == "w1"
+    await page.leave()
+
+
+async def test_a_link_does_not_tell_of_the_recording(session: LiveSession) -> None:
+    recording = await sync_to_async(make_recording)(session.owner)
+    await LiveSession.objects.filter(id=session.id).aupdate(
+        state=LiveState.ENDED, recording=recording
+    )
+    page = await open_by_link(session, (await make_link(session))[1])
+    assert "recording" not in await page.hear("ready")
+    await page.hear("head")
+    await publish(ViewerEvent("closed", str(session.id), seq=1, recording=str(recording.id)))
+    assert await page.hear("closed") == {"type": "closed", "session": str(session.id), "seq": 1}
+    await page.leave()
+
+
+async def test_before_its_link_a_socket_gets_nothing(session: LiveSession) -> None:
+    page = Page(f"/ws/v1/live/{session.id}/captions?by=link", None)
+    await page.connect()
+    await page.say(type="refetch", after_seq=0)
+    assert (await refused(page))[0] == 4400
+
+
+async def test_a_link_that_is_not_shown_in_time_closes(
+    session: LiveSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captions, "LINK_TIMEOUT_S", 0.05)
+    page = Page(f"/ws/v1/live/{session.id}/captions?by=link", None)
+    await page.connect()
+    assert (await refused(page))[0] == 4401
+
+
+async def test_a_wrong_link_is_refused(session: LiveSession) -> None:
+    page = await open_by_link(session, "wrong")
+    assert await refused(page) == (
+        4404,
+        "This link leads nowhere. Perhaps a part of its address is missing.",
+    )
+
+
+async def test_a_link_opens_no_other_session(session: LiveSession, alice: User) -> None:
+    other = await sync_to_async(make_session)(alice)
+    page = await open_by_link(other, (await make_link(session))[1])
+    assert (await refused(page))[0] == 4404
+
+
+async def test_a_log_in_is_no_link(session: LiveSession, alice: User) -> None:
+    page = await open_captions(session, alice, "?by=link")
+    await page.say(type="link", token="")
+    assert (await refused(page))[0] == 4400
+
+
+async def test_withdrawing_a_link_closes_its_sockets_and_no_others(
+    session: LiveSession, alice: User
+) -> None:
+    link, token = await make_link(session)
+    guest = await open_by_link(session, token)
+    owner = await open_captions(session, alice)
+    other = await open_by_link(session, (await make_link(session))[1])
+    for page in (guest, owner, other):
+        await page.hear("head")
+    await sync_to_async(caption_links.revoke_caption_link)(link=link)
+    assert await refused(guest) == (4404, "This link was withdrawn by the person who made it.")
+    await publish((await store(session, "w0"))[0])
+    for page in (owner, other):
+        assert (await page.hear("final"))["text"] == "w0"
+        await page.leave()
+
+
+async def test_a_link_ends_when_its_maker_is_disabled(session: LiveSession, alice: User) -> None:
+    page = await open_by_link(session, (await make_link(session))[1])
+    await page.hear("head")
+    alice.is_active = False
+    await sync_to_async(alice.save)()
+    assert (await refused(page))[0] == 4404
+
+
+async def test_a_link_is_for_reading_alone(session: LiveSession) -> None:
+    page = await open_by_link(session, (await make_link(session))[1])
+    await page.hear("head")
+    await page.say(type="stop", sample=0)
+    assert (await refused(page))[0] == 4400
+
+
+# How many read ------------------------------------------------------------------------------------
+
+
+async def test_the_speaker_is_told_how_many_read(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "TICK_S", 0.1)
+    monkeypatch.setattr(readers, "SETTLE_S", 0.1)
+    speaker = await open_captions(session, alice, "?as=speaker")
+    assert (await speaker.hear("readers"))["count"] == 0
+    page = await open_captions(session, alice)
+    guest = await open_by_link(session, (await make_link(session))[1])
+    await speaker.hear("readers", lambda event: event["count"] == 2)
+    assert await sync_to_async(count_readers)([str(session.id), "another"]) == [2, 0]
+    await guest.leave()
+    await page.leave()
+    await speaker.hear("readers", lambda event: event["count"] == 0)
+    await speaker.leave()
+
+
+async def test_only_the_owner_is_the_speaker(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "TICK_S", 0.1)
+    monkeypatch.setattr(readers, "SETTLE_S", 0.1)
+    session = await sync_to_async(make_session)(alice, visibility=Visibility.ORGANISATION)
+    speaker = await open_captions(session, alice, "?as=speaker")
+    page = await open_captions(session, bob, "?as=speaker")
+    await speaker.hear("readers", lambda event: event["count"] == 1)
+    await page.leave()
+    await speaker.leave()
+
+
+async def test_what_a_dead_process_told_runs_out(session: LiveSession, alice: User) -> None:
+    async with servers() as (broker, _):
+        await broker.sadd(READERS_KEY, "dead", "other")
+        await broker.hset(readers_key("other"), str(session.id), "3")
+        counter = readers.Readers(broker)
+        assert await counter.count(str(session.id)) == 3
+        assert not await broker.sismember(READERS_KEY, "dead")
+        await broker.delete(readers_key("other"), READERS_KEY)
