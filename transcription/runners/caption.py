@@ -1,31 +1,29 @@
-"""A recording streamed as a live microphone: a client of `/ws/v1/stream`, and a load generator.
+"""A recording streamed as a live microphone: a client of `/ws/v1/stream`.
 
 It behaves as a page does: it sends each packet when its last sample has been spoken, keeps what is
-not acknowledged, and comes back to the same session after a lost connection.
+not acknowledged, and comes back to the same session after a lost connection. Many at once, and
+readers beside them, are `caption_load`; figures are `caption_report`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import secrets
-import statistics
-import tempfile
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import IO, Any, Final
 
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from asr_engine.audio import BYTES_PER_SAMPLE, SAMPLE_RATE, float_to_pcm16, samples_to_ms
+from asr_engine.audio import BYTES_PER_SAMPLE, SAMPLE_RATE, float_to_pcm16
 from asr_engine.batch.decode import decode_audio
 from asr_engine.protocol import PROTOCOL_VERSION, Packet, pack_packet
+from transcription.runners.caption_report import StreamReport
 
 IN_FLIGHT_SAMPLES: Final = 60 * SAMPLE_RATE
 """Sent and not acknowledged at most: the server refuses more at a time."""
@@ -44,31 +42,10 @@ class CaptionError(Exception):
     """The server refused the stream for good; the text is its reason."""
 
 
-@dataclass(slots=True)
-class StreamReport:
-    """What one stream saw. Lags are seconds from the end of the words to their arrival."""
-
-    utterance_starts: set[int] = field(default_factory=set)
-    first_partial_s: list[float] = field(default_factory=list)
-    final_s: list[float] = field(default_factory=list)
-    lags_s: list[float] = field(default_factory=list)
-    finals: dict[int, str] = field(default_factory=dict)
-    seqs: set[int] = field(default_factory=set)
-    sent_samples: int = 0
-    acknowledged_samples: int = 0
-    reconnections: int = 0
-    session: str = ""
-    recording: str = ""
-    problem: str = ""
-
-    def missed_seqs(self) -> int:
-        return max(self.seqs, default=0) - len(self.seqs)
-
-
 class PcmSource:
     """PCM16 samples by position, from a decoded recording or a live standard input."""
 
-    def __init__(self, file: BinaryIO, *, is_live: bool) -> None:
+    def __init__(self, file: IO[bytes], *, is_live: bool) -> None:
         self._file = file
         self._is_live = is_live
 
@@ -88,13 +65,10 @@ class PcmSource:
             yield data
 
 
-@contextlib.contextmanager
-def open_source(path: Path) -> Any:
-    """Decode `path` to a temporary file that all streams read. Raises AudioError."""
-    with tempfile.TemporaryFile() as file:
-        for samples in decode_audio(path):
-            file.write(float_to_pcm16(np.asarray(samples)))
-        yield PcmSource(file, is_live=False)
+def decode_to(path: Path, file: IO[bytes]) -> None:
+    """Write the PCM16 of a recording, which all streams read. Raises AudioError."""
+    for samples in decode_audio(path):
+        file.write(float_to_pcm16(np.asarray(samples)))
 
 
 class CaptionStream:
@@ -108,9 +82,15 @@ class CaptionStream:
         language: str = "",
         mode_ms: int = 0,
         packet_ms: int = 0,
+        session: str = "",
+        speed: float = 1.0,
         on_event: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
+        """`session` names one that exists, to be captured; otherwise the server makes one. `speed`
+        above 1 speaks faster than real time: the server takes that only in a session that began
+        long enough ago."""
         self.report = StreamReport()
+        self._speed = speed
         self._url = url
         self._hello = {
             "type": "hello",
@@ -121,6 +101,7 @@ class CaptionStream:
             "language": language,
             "mode_ms": mode_ms,
             "token": token,
+            "session": session,
         }
         self._packet_ms = packet_ms
         self._on_event = on_event
@@ -131,6 +112,7 @@ class CaptionStream:
         self._is_stop_sent = False
         self._is_finished = False
         self._started_s = 0.0
+        self._spoken_s: list[float] = []
         self._sequence = 0
 
     async def run(self, source: PcmSource) -> StreamReport:
@@ -140,7 +122,9 @@ class CaptionStream:
         try:
             while not self._is_finished:
                 try:
-                    async with connect(self._url, max_size=None, max_queue=None) as socket:
+                    async with connect(
+                        self._url, max_size=None, max_queue=None, compression=None
+                    ) as socket:
                         await self._greet(socket)
                         if self._is_finished:
                             break
@@ -164,7 +148,8 @@ class CaptionStream:
         return self.report
 
     async def _greet(self, socket: ClientConnection) -> None:
-        await socket.send(json.dumps({**self._hello, "session": self.report.session}))
+        session = self.report.session or self._hello["session"]
+        await socket.send(json.dumps({**self._hello, "session": session}))
         while True:
             event = json.loads(await socket.recv())
             if event["type"] == "error":
@@ -199,12 +184,14 @@ class CaptionStream:
     async def _speak(self, source: PcmSource) -> None:
         """A packet exists once its last sample has been spoken."""
         position = 0
-        async for payload in source.packets(self._packet_ms * SAMPLE_RATE // 1000):
+        self.report.packet_samples = self._packet_ms * SAMPLE_RATE // 1000
+        async for payload in source.packets(self.report.packet_samples):
             packet = Packet(self._sequence, position, payload)
             self._sequence += 1
             position += len(payload) // BYTES_PER_SAMPLE
-            spoken_s = self._started_s + position / SAMPLE_RATE
+            spoken_s = self._started_s + position / SAMPLE_RATE / self._speed
             await asyncio.sleep(max(0.0, spoken_s - time.monotonic()))
+            self._spoken_s.append(spoken_s)
             self._kept.append(packet)
             self._unsent.append(packet)
             self.report.sent_samples = position
@@ -218,6 +205,7 @@ class CaptionStream:
             self._changed.clear()
             while self._unsent and self._in_flight() < IN_FLIGHT_SAMPLES:
                 packet = self._unsent.popleft()
+                self._note_sending(packet)
                 await socket.send(pack_packet(packet))
                 if self._unsent:
                     await asyncio.sleep(self._packet_ms / 1000 / CATCH_UP)
@@ -225,6 +213,13 @@ class CaptionStream:
                 self._is_stop_sent = True
                 stop = {"type": "stop", "sample": self.report.sent_samples}
                 await socket.send(json.dumps(stop))
+
+    def _note_sending(self, packet: Packet) -> None:
+        """When it left first: what is sent again after a lost connection is late by then."""
+        if packet.sequence == len(self.report.sent_at_s):
+            now = time.monotonic()
+            self.report.sent_at_s.append(now)
+            self.report.late_s.append(now - self._spoken_s[packet.sequence])
 
     def _in_flight(self) -> int:
         next_sample = self._unsent[0].first_sample
@@ -239,6 +234,7 @@ class CaptionStream:
     # In ---------------------------------------------------------------------------------------
 
     def _hear(self, event: dict[str, Any]) -> None:
+        now = time.monotonic()
         match event["type"]:
             case "ack":
                 self._acknowledge(event["sample"])
@@ -246,35 +242,31 @@ class CaptionStream:
                 self._refused(event)
             case "history":
                 for stored in event["events"]:
-                    self._keep(stored)
+                    self.report.heard.keep(stored)
             case "partial":
-                self._time_partial(event)
+                self._time_partial(event, now)
+            case "final":
+                self.report.heard.note_final(event, now)
+                lag_s = self._lag_s(event["end_ms"], now)
+                self.report.final_s.append(lag_s)
+                self.report.lags_s.append(lag_s)
             case "closed":
                 self.report.recording = event.get("recording", "")
                 self._is_finished = True
         if event["type"] in LASTING:
-            self._keep(event)
-        if event["type"] == "final":
-            lag_s = self._lag_s(event["end_ms"])
-            self.report.final_s.append(lag_s)
-            self.report.lags_s.append(lag_s)
+            self.report.heard.keep(event)
         if self._on_event is not None:
             self._on_event(event)
 
-    def _keep(self, event: dict[str, Any]) -> None:
-        if "seq" in event:
-            self.report.seqs.add(event["seq"])
-        if event["type"] == "final":
-            self.report.finals[event["utterance"]] = event["text"]
-
-    def _time_partial(self, event: dict[str, Any]) -> None:
+    def _time_partial(self, event: dict[str, Any], now: float) -> None:
+        self.report.heard.note_partial(event, now)
         if event["utterance"] not in self.report.utterance_starts:
             self.report.utterance_starts.add(event["utterance"])
-            self.report.first_partial_s.append(self._lag_s(event["start_ms"]))
-        self.report.lags_s.append(self._lag_s(event["end_ms"]))
+            self.report.first_partial_s.append(self._lag_s(event["start_ms"], now))
+        self.report.lags_s.append(self._lag_s(event["end_ms"], now))
 
-    def _lag_s(self, position_ms: int) -> float:
-        return time.monotonic() - self._started_s - position_ms / 1000
+    def _lag_s(self, position_ms: int, now: float) -> float:
+        return now - self._started_s - position_ms / 1000 / self._speed
 
     def _refused(self, event: dict[str, Any]) -> None:
         """What may pass by itself is tried again; a session that we stopped may end without us."""
@@ -283,6 +275,7 @@ class CaptionStream:
             return
         if not self.report.session or event["code"] in HOPELESS:
             self.report.problem = event["reason"]
+            self.report.problem_code = event["code"]
             raise CaptionError(event["reason"])
 
 
@@ -292,67 +285,3 @@ def _end_of(packet: Packet) -> int:
 
 def _reason(error: Exception, problem: str) -> str:
     return problem or f"The server cannot be reached ({type(error).__name__})."
-
-
-# Reports -----------------------------------------------------------------------------------------
-
-
-def percentile(values: list[float], share: float) -> float | None:
-    """Nearest-rank percentile, rounded to milliseconds; None without values."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
-
-
-def drift_s(lags_s: list[float]) -> float | None:
-    """Median lag of the last quarter less that of the first."""
-    quarter = len(lags_s) // 4
-    if not quarter:
-        return None
-    return round(statistics.median(lags_s[-quarter:]) - statistics.median(lags_s[:quarter]), 3)
-
-
-def summarise(reports: list[StreamReport]) -> dict[str, Any]:
-    """Figures over all streams, JSON-able. `time_to_first_partial_s` counts from the start of an
-    utterance's first word, `time_to_final_s` from the end of its last, as the engine timed them."""
-    lags = [lag for report in reports for lag in report.lags_s]
-    finals = [lag for report in reports for lag in report.final_s]
-    partials = [lag for report in reports for lag in report.first_partial_s]
-    drifts = [drift for report in reports if (drift := drift_s(report.lags_s)) is not None]
-    lost = [report.sent_samples - report.acknowledged_samples for report in reports]
-    return {
-        "streams": len(reports),
-        "refused": [report.problem for report in reports if not report.session],
-        "audio_s": round(max((r.sent_samples for r in reports), default=0) / SAMPLE_RATE, 1),
-        "finals": sum(len(report.finals) for report in reports),
-        "time_to_first_partial_s": {
-            "p50": percentile(partials, 0.5),
-            "p95": percentile(partials, 0.95),
-        },
-        "time_to_final_s": {"p50": percentile(finals, 0.5), "p95": percentile(finals, 0.95)},
-        "lag_s": {"p50": percentile(lags, 0.5), "p95": percentile(lags, 0.95)},
-        "drift_s": max(drifts, default=None),
-        "lost_events": sum(report.missed_seqs() for report in reports),
-        "unacknowledged_ms": samples_to_ms(sum(lost)),
-        "reconnections": sum(report.reconnections for report in reports),
-        "recordings": [report.recording for report in reports if report.recording],
-    }
-
-
-async def run_streams(streams: list[CaptionStream], source: PcmSource, spread_s: float) -> None:
-    """Run all of them, begun over `spread_s`; a refusal ends one stream, not the others."""
-
-    async def run_later(stream: CaptionStream, delay_s: float) -> None:
-        await asyncio.sleep(delay_s)
-        try:
-            await stream.run(source)
-        except CaptionError as error:
-            stream.report.problem = str(error)
-
-    await asyncio.gather(
-        *(
-            run_later(stream, spread_s * number / len(streams))
-            for number, stream in enumerate(streams)
-        )
-    )

@@ -6,34 +6,52 @@ import asyncio
 import contextlib
 import json
 import sys
+import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from asr_engine.errors import AudioError
-from transcription.runners.caption import (
-    CaptionStream,
-    PcmSource,
-    open_source,
-    run_streams,
-    summarise,
-)
+from transcription.models import LiveSession, Visibility
+from transcription.runners.caption import CaptionError, CaptionStream, PcmSource, decode_to
+from transcription.runners.caption_load import LoadPlan, LoadResult, run_load
+from transcription.runners.caption_report import StreamReport, summarise
+from transcription.services import live_sessions
 from webapp.accounts.models import ApiToken, User
 from webapp.config import site_settings
 
 SPREAD_PER_CLIENT_S: Final = 0.05
 """Between the starts of two clients: people do not press the button in the same moment."""
+MAX_CLIENTS: Final = 1000
+MAX_VIEWERS: Final = 5000
+MAX_SPEED: Final = 8.0
+"""The server takes audio no faster (`realtime.allowance`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """How the run gets in: a token to speak, and on this server a person and a cookie to read."""
+
+    token: str
+    owner: User | None = None
+    cookie: str = ""
 
 
 class Command(BaseCommand):
     help = (
         "Stream a recording to a running server in real time, show the captions, and report how "
-        "late they were. `-` reads 16 kHz mono PCM16 from standard input."
+        "late they were. `-` reads 16 kHz mono PCM16 from standard input. With --clients and "
+        "--viewers it is a load generator: so many microphones at once, so many readers of the "
+        "first one's captions."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,37 +61,93 @@ class Command(BaseCommand):
         parser.add_argument("--language", default="", help="default: detected")
         parser.add_argument("--latency", type=int, default=0, metavar="MS")
         parser.add_argument("--packet", type=int, default=0, metavar="MS")
-        parser.add_argument("--clients", type=int, default=1, metavar="N")
+        parser.add_argument("--clients", type=_bounded(1, MAX_CLIENTS), default=1, metavar="N")
+        parser.add_argument("--viewers", type=_bounded(0, MAX_VIEWERS), default=0, metavar="M")
+        parser.add_argument(
+            "--spread",
+            type=float,
+            default=SPREAD_PER_CLIENT_S,
+            metavar="S",
+            help="seconds between the starts of two clients",
+        )
+        parser.add_argument(
+            "--expect",
+            type=Path,
+            metavar="TEXT",
+            help="a file with what every stream should say: counts the words lost and doubled",
+        )
+        parser.add_argument(
+            "--speed",
+            type=float,
+            default=1.0,
+            metavar="X",
+            help=f"times real time, up to {MAX_SPEED:g}: the session is made as if it had begun "
+            "so long ago that its audio is all in the past",
+        )
         parser.add_argument("--report", choices=["json"])
 
     def handle(self, *args: Any, **options: Any) -> None:
-        is_shown = options["report"] is None and options["clients"] == 1
+        if not 1 <= options["speed"] <= MAX_SPEED:
+            raise CommandError(f"--speed must be from 1 to {MAX_SPEED:g}.")
+        is_load = options["clients"] > 1 or options["viewers"] or options["speed"] > 1
         try:
-            with _source(options["file"], options["clients"]) as source, _token(options) as token:
-                streams = [
-                    CaptionStream(
-                        options["url"] or _own_url(),
-                        token,
-                        language=options["language"],
-                        mode_ms=options["latency"],
-                        packet_ms=options["packet"],
-                        on_event=self._show if is_shown else None,
-                    )
-                    for _ in range(options["clients"])
-                ]
-                asyncio.run(run_streams(streams, source, SPREAD_PER_CLIENT_S * options["clients"]))
+            with _access(options) as access:
+                if is_load:
+                    summary, reports = self._run_load(access, options)
+                else:
+                    summary, reports = self._run_one(access, options)
         except AudioError as error:
             raise CommandError(error.sentence) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped.") from None
-        summary = summarise([stream.report for stream in streams])
         if options["report"] == "json":
             self.stdout.write(json.dumps(summary, indent=2))
         else:
             self._show_summary(summary)
-        problems = [stream.report.problem for stream in streams if stream.report.problem]
+        problems = [report.problem for report in reports if report.problem]
         if problems:
-            raise CommandError(f"{len(problems)} of {len(streams)} streams: {problems[0]}")
+            raise CommandError(f"{len(problems)} of {len(reports)} streams: {problems[0]}")
+
+    def _run_one(
+        self, access: _Access, options: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[StreamReport]]:
+        stream = CaptionStream(
+            options["url"] or _own_url("stream"),
+            access.token,
+            language=options["language"],
+            mode_ms=options["latency"],
+            packet_ms=options["packet"],
+            on_event=self._show if options["report"] is None else None,
+        )
+        with _source(options["file"]) as source, contextlib.suppress(CaptionError):
+            asyncio.run(stream.run(source))
+        return summarise([stream.report], expected=_expected(options)), [stream.report]
+
+    def _run_load(
+        self, access: _Access, options: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[StreamReport]]:
+        if options["file"] == "-":
+            raise CommandError("Standard input can feed one client only.")
+        with tempfile.NamedTemporaryFile(suffix=".pcm") as pcm:
+            decode_to(_existing(options["file"]), pcm)
+            pcm.flush()
+            plan = LoadPlan(
+                url=options["url"] or _own_url("stream"),
+                token=access.token,
+                pcm=Path(pcm.name),
+                language=options["language"],
+                mode_ms=options["latency"],
+                packet_ms=options["packet"],
+                clients=options["clients"],
+                spread_s=options["spread"],
+                speed=options["speed"],
+                viewers=options["viewers"],
+                cookie=access.cookie,
+                **_prepared(access, options),
+            )
+            result = run_load(plan)
+        summary = summarise(result.streams, result.viewers, expected=_expected(options))
+        return summary | {"generator": _generator(result)}, result.streams
 
     def _show(self, event: dict[str, Any]) -> None:
         is_terminal = self.stdout.isatty()
@@ -90,8 +164,9 @@ class Command(BaseCommand):
                 self.stdout.write(f"{erase}{event['reason']}")
 
     def _show_summary(self, summary: dict[str, Any]) -> None:
-        first, final, lag = (
-            summary[name] for name in ("time_to_first_partial_s", "time_to_final_s", "lag_s")
+        first, final, lag, added = (
+            summary[name]
+            for name in ("time_to_first_partial_s", "time_to_final_s", "lag_s", "added_delay_s")
         )
         self.stdout.write(
             f"\n{summary['streams']} streams, {summary['audio_s']} s of audio, "
@@ -100,9 +175,28 @@ class Command(BaseCommand):
             f"time to final          p50 {final['p50']} s, p95 {final['p95']} s\n"
             f"lag                    p50 {lag['p50']} s, p95 {lag['p95']} s, "
             f"drift {summary['drift_s']} s\n"
+            f"added delay            p50 {added['p50']} s, p95 {added['p95']} s, "
+            f"drift {added['drift_s']} s\n"
             f"lost events {summary['lost_events']}, unacknowledged "
             f"{summary['unacknowledged_ms']} ms, reconnections {summary['reconnections']}"
         )
+        if readers := summary.get("viewers"):
+            added = readers["added_delay_s"]
+            self.stdout.write(
+                f"{readers['viewers']} viewers            p50 {added['p50']} s, p95 "
+                f"{added['p95']} s, lost {readers['lost_events']}, refused {readers['refusals']}"
+            )
+        for code, count in summary["refusals"].items():
+            self.stdout.write(f"refused: {count} ({code})")
+
+
+def _bounded(least: int, most: int) -> Any:
+    def whole_number(value: str) -> int:
+        if not least <= int(value) <= most:
+            raise ValueError
+        return int(value)
+
+    return whole_number
 
 
 def _clock(position_ms: int) -> str:
@@ -110,31 +204,77 @@ def _clock(position_ms: int) -> str:
     return f"{minutes}:{seconds:02}"
 
 
-def _own_url() -> str:
+def _own_url(path: str) -> str:
     site = site_settings()
     host = "127.0.0.1" if site.host in {"0.0.0.0", "::"} else site.host  # noqa: S104 - compared
-    return f"{'wss' if site.is_https else 'ws'}://{host}:{site.port}/ws/v1/stream"
+    return f"{'wss' if site.is_https else 'ws'}://{host}:{site.port}/ws/v1/{path}"
+
+
+def _existing(name: str) -> Path:
+    path = Path(name)
+    if not path.is_file():
+        raise CommandError(f"There is no file {name}.")
+    return path
 
 
 @contextlib.contextmanager
-def _source(name: str, clients: int) -> Iterator[PcmSource]:
-    if name != "-":
-        path = Path(name)
-        if not path.is_file():
-            raise CommandError(f"There is no file {name}.")
-        with open_source(path) as source:
-            yield source
-    elif clients > 1:
-        raise CommandError("Standard input can feed one client only.")
-    else:
+def _source(name: str) -> Iterator[PcmSource]:
+    if name == "-":
         yield PcmSource(sys.stdin.buffer, is_live=True)
+        return
+    with tempfile.TemporaryFile() as file:
+        decode_to(_existing(name), file)
+        yield PcmSource(file, is_live=False)
+
+
+def _expected(options: dict[str, Any]) -> str:
+    path: Path | None = options["expect"]
+    return "" if path is None else " ".join(path.read_text().split())
+
+
+def _generator(result: LoadResult) -> dict[str, Any]:
+    """What the load itself cost; on the server's own machine it is part of the result."""
+    return {
+        "processes": result.processes,
+        "cpu_s": result.cpu_s,
+        "cores": round(result.cpu_s / result.wall_s, 3),
+        "wall_s": result.wall_s,
+    }
+
+
+def _prepared(access: _Access, options: dict[str, Any]) -> dict[str, Any]:
+    """Sessions that must exist before the run: readers must know the first one's address, and one
+    that is spoken faster than real time must have begun long enough ago."""
+    is_fast = options["speed"] > 1
+    if not options["viewers"] and not is_fast:
+        return {}
+    if access.owner is None:
+        raise CommandError("--viewers and --speed need this server's database: leave out --url.")
+    sessions = [
+        live_sessions.create_live_session(
+            owner=access.owner,
+            title="Load",
+            language=options["language"],
+            mode_ms=options["latency"],
+            visibility=Visibility.PRIVATE,
+        )
+        for _ in range(options["clients"] if is_fast else 1)
+    ]
+    if is_fast:
+        LiveSession.objects.filter(id__in=[session.id for session in sessions]).update(
+            started_at=timezone.now() - timedelta(days=1)
+        )
+    return {
+        "sessions": tuple(str(session.id) for session in sessions),
+        "captions_url": _own_url(f"live/{sessions[0].id}/captions"),
+    }
 
 
 @contextlib.contextmanager
-def _token(options: dict[str, Any]) -> Iterator[str]:
+def _access(options: dict[str, Any]) -> Iterator[_Access]:
     """The token given, or one of an administrator of this server that ends with the run."""
     if options["token"] or options["url"]:
-        yield options["token"] or ""
+        yield _Access(options["token"] or "")
         return
     owner = User.objects.filter(is_superuser=True, is_active=True).order_by("id").first()
     if owner is None:
@@ -142,7 +282,19 @@ def _token(options: dict[str, Any]) -> Iterator[str]:
     token, secret = ApiToken.issue(
         user=owner, name="manage.py caption", expires_at=timezone.now() + timedelta(days=1)
     )
+    session = _log_in(owner)
     try:
-        yield secret
+        yield _Access(secret, owner, f"{settings.SESSION_COOKIE_NAME}={session.session_key}")
     finally:
         token.delete()
+        session.delete()
+
+
+def _log_in(person: User) -> SessionStore:
+    """A session of `person`, as a log-in makes it."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(person.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    session.save()
+    return session
