@@ -19,6 +19,8 @@ Broker (with append-only file)
 Audio server (no persistence, `noeviction`)
     live:{session}:audio         stream  AudioEntry, web -> engine and recorder
     live:{session}:writer        string  the connection whose audio is taken (PUT_AUDIO_LUA)
+    live:{session}:whole         string  set by the recorder, once nothing that an engine may need
+                                         is on disk alone: what is missing then never came
 
 The entry ids of an audio stream are the server's wall clock at arrival: they pair samples with the
 time of day.
@@ -83,6 +85,10 @@ def audio_key(session: str) -> str:
 
 def writer_key(session: str) -> str:
     return f"live:{session}:writer"
+
+
+def whole_key(session: str) -> str:
+    return f"live:{session}:whole"
 
 
 def capture_key(session: str) -> str:

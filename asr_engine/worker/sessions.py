@@ -49,6 +49,11 @@ class RunningSession:
     """Failures in a row without an endpoint between them."""
     posted_samples: int = 0
     accepted_samples: int = 0
+    believed_gap_sample: int | None = None
+    """Audio up to here, and not before, is known to have never come."""
+    doubts_since_s: float | None = None
+    look_again_at_s: float = 0.0
+    _marks_known_until: tuple[int, int] = (0, 0)
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -83,6 +88,30 @@ class RunningSession:
             self.read_end_sample = max(self.read_end_sample, entry.end_sample)
             self.is_over = self.is_over or entry.kind is AudioEntryKind.END
 
+    def doubted_gap(self, entries: Sequence[AudioEntry]) -> int | None:
+        """Where the audio goes on, if some is missing in or before `entries` that may still be on
+        disk."""
+        end_sample = self.read_end_sample
+        for entry in entries:
+            if entry.kind is AudioEntryKind.AUDIO:
+                if entry.first_sample > end_sample:
+                    gap = entry.first_sample
+                    return None if gap == self.believed_gap_sample else gap
+                end_sample = max(end_sample, entry.end_sample)
+        return None
+
+    def read_again(self, *, at_s: float) -> None:
+        """Read the stream from its start once more, not before `at_s`."""
+        self._marks_known_until = max(self._marks_known_until, _id_of(self.last_id))
+        self.last_id = "0-0"
+        self.look_again_at_s = at_s
+        self.silent_since_s = None
+
+    def is_known(self, entry: AudioEntry, entry_id: str) -> bool:
+        """A mark that was heeded before the stream was read again."""
+        is_mark = entry.kind is not AudioEntryKind.AUDIO
+        return is_mark and _id_of(entry_id) <= self._marks_known_until
+
     def is_silent_for(self, now: float) -> float:
         """Seconds since the audio stream was first found empty; call when it was."""
         if self.silent_since_s is None:
@@ -93,6 +122,7 @@ class RunningSession:
         """Read the audio from the start of its stream: the engine drops what is final."""
         self.opened_at_sample = self.resume_sample
         self.last_id = "0-0"
+        self._marks_known_until = (0, 0)
         self.is_idle = self.is_over = False
         self.silent_since_s = None
 
@@ -118,6 +148,11 @@ class RunningSession:
             engine.end_audio(self.stream)
         elif entry.kind is AudioEntryKind.PAUSED and entry.first_sample >= self.opened_at_sample:
             engine.pause(self.stream)
+
+
+def _id_of(entry_id: str) -> tuple[int, int]:
+    milliseconds, _, number = entry_id.partition("-")
+    return int(milliseconds), int(number)
 
 
 class SessionTable:

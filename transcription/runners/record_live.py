@@ -41,6 +41,7 @@ from asr_engine.protocol import (
     decode_engine_event,
     encode,
     session_key,
+    whole_key,
     writer_key,
 )
 from transcription.models import LiveMark, LiveMarkKind, LiveSession, LiveState, Recording
@@ -83,6 +84,7 @@ class Recorder:
         self._is_leading = False
         self._has_pending = True
         self._audio_run = ""
+        self._whole: set[str] = set()
         self._ticks = 0
         self._next_tick_s = 0.0
 
@@ -347,15 +349,17 @@ class Recorder:
                 trims.execute()
 
     def _refill_lost(self) -> None:
-        """When the audio server is another than before, its streams may be gone."""
+        """When the audio server is another than before, its streams may be gone. An engine that
+        misses audio in a stream waits until this was done for it."""
         server: Any = self._audio.info("server")
-        if server["run_id"] == self._audio_run:
-            return
-        for track in self._tracks.values():
-            resume: Any = self._broker.hget(session_key(track.session_id), "resume_sample")
-            if refill_audio(self._audio, track, int(resume or 0)):
-                log.warning("audio_stream_refilled", session=track.session_id)
-        self._audio_run = server["run_id"]
+        if server["run_id"] != self._audio_run:
+            self._whole.clear()
+            self._audio_run = server["run_id"]
+        for session_id in self._tracks.keys() - self._whole:
+            resume: Any = self._broker.hget(session_key(session_id), "resume_sample")
+            if refill_audio(self._audio, self._tracks[session_id], int(resume or 0)):
+                log.warning("audio_stream_refilled", session=session_id)
+            self._whole.add(session_id)
 
     def _note_clocks(self, sessions: list[LiveSession]) -> None:
         with transaction.atomic():
@@ -421,7 +425,7 @@ class Recorder:
         self._forget(session_id)
         self._broker.srem(SESSIONS_KEY, session_id)
         self._broker.delete(session_key(session_id), capture_key(session_id))
-        self._audio.delete(audio_key(session_id), writer_key(session_id))
+        self._audio.delete(audio_key(session_id), writer_key(session_id), whole_key(session_id))
         storage.remove_folder(LiveSession(id=session_id).folder)
 
     def _forget(self, session_id: str) -> None:
@@ -434,4 +438,5 @@ class Recorder:
             track.close()
         self._ended_at_s.pop(session_id, None)
         self._heard.discard(session_id)
+        self._whole.discard(session_id)
         self._finisher.forget(session_id)

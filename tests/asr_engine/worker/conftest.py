@@ -24,6 +24,7 @@ from asr_engine.protocol import (
     EngineEventKind,
     audio_key,
     decode_engine_event,
+    whole_key,
 )
 from asr_engine.streaming import Engine
 from asr_engine.worker.connections import connect
@@ -58,6 +59,7 @@ class Servers:
             payload = float_to_pcm16(samples[start : start + PACKET_SAMPLES])
             entry = AudioEntry(AudioEntryKind.AUDIO, first + start, payload)
             pipe.xadd(audio_key(session), entry.as_fields())
+        pipe.set(whole_key(session), "1")  # as the recorder says of what needs nothing from disk
         await pipe.execute()
         self.sent_samples[session] = first + len(samples)
 

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from asr_engine import client
-from asr_engine.audio import SAMPLE_RATE
+from asr_engine.audio import SAMPLE_RATE, FloatSamples, float_to_pcm16
 from asr_engine.backends.scripted import (
     ScriptedDetector,
     ScriptedModel,
@@ -28,17 +28,20 @@ from asr_engine.protocol import (
     ADMISSION_TIMEOUT_S,
     COMMAND_FIELD,
     SESSIONS_KEY,
+    AudioEntry,
     AudioEntryKind,
     Command,
     EngineEventKind,
     Reply,
     ViewerEvent,
+    audio_key,
     captions_channel,
     commands_key,
     decode_viewer_event,
     encode,
     reply_key,
     session_key,
+    whole_key,
 )
 from asr_engine.streaming import Engine
 from asr_engine.worker import hearing
@@ -468,6 +471,107 @@ async def test_the_engine_goes_on_behind_lost_audio(
     await servers.mark("s", AudioEntryKind.END)
     await servers.wait_for("s", ENDED)
     assert await servers.text("s") == "w1 w2 w3 w4"
+
+
+async def wait_until_heard(servers: Servers) -> None:
+    """Until the engine has read all that was spoken into the session `s`, and partials come."""
+    listener = servers.broker.pubsub()
+    await listener.subscribe(captions_channel("s"))
+
+    async def is_heard() -> bool:
+        message = await listener.get_message(ignore_subscribe_messages=True, timeout=0.1)
+        return message is not None and b"w1" in message["data"]
+
+    await eventually(is_heard)
+    await listener.aclose()
+
+
+async def lose_audio_that_is_on_disk(servers: Servers, samples: FloatSamples) -> list[bytes]:
+    """The audio server dies and what comes next follows the lost `samples`, which are returned in
+    pieces, as a recorder has them."""
+    await servers.audio.flushdb()
+    servers.skip("s", len(samples))
+    entry = AudioEntry(
+        AudioEntryKind.AUDIO,
+        servers.sent_samples["s"],
+        float_to_pcm16(encode_blocks([9, 10, *[None] * 12])),
+    )
+    await servers.audio.xadd(audio_key("s"), entry.as_fields())
+    servers.skip("s", len(entry.payload) // 2)
+    pcm = float_to_pcm16(samples)
+    return [pcm[:8000], pcm[8000:]]
+
+
+async def test_audio_that_is_on_disk_alone_is_waited_for(
+    servers: Servers, start_service: StartService
+) -> None:
+    """Also by a successor that has no state: what the recorder gives back is no gap."""
+    await start_service(real_time_engine())
+    await open_session(servers, "s")
+    await servers.speak("s", encode_blocks([None] * 5 + [1, 2, 3, 4]))
+    await wait_until_heard(servers)
+    resume = servers.sent_samples["s"]
+    with structlog.testing.capture_logs() as logs:
+        lost = await lose_audio_that_is_on_disk(servers, encode_blocks([5, 6, 7, 8]))
+
+        async def is_doubted() -> bool:
+            return any(entry["event"] == "audio_doubted" for entry in logs)
+
+        await eventually(is_doubted)
+    assert await servers.events("s") == []
+    present = await servers.audio.xrange(audio_key("s"))
+    pipe = servers.audio.pipeline()
+    pipe.delete(audio_key("s"))
+    for number, payload in enumerate(lost, start=1):
+        entry = AudioEntry(AudioEntryKind.AUDIO, resume, payload)
+        pipe.xadd(audio_key("s"), entry.as_fields(), id=f"1-{number}")
+        resume = entry.end_sample
+    for entry_id, fields in present:
+        pipe.xadd(audio_key("s"), fields, id=entry_id)
+    pipe.set(whole_key("s"), "1")
+    await pipe.execute()
+    await servers.mark("s", AudioEntryKind.END)
+    await servers.wait_for("s", ENDED)
+    assert [final.text for final in await servers.finals("s")] == ["w1 w2 w3 w4 w5 w6 w7 w8 w9 w10"]
+
+
+async def test_without_a_recorder_missing_audio_is_a_gap_in_the_end(
+    servers: Servers, start_service: StartService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hearing, "GAP_PATIENCE_S", 0.3)
+    await start_service(real_time_engine())
+    await open_session(servers, "s")
+    await servers.speak("s", encode_blocks([None] * 5 + [1, 2, 3, 4]))
+    await wait_until_heard(servers)
+    await lose_audio_that_is_on_disk(servers, encode_blocks([5, 6, 7, 8]))
+    await servers.mark("s", AudioEntryKind.END)
+    await servers.wait_for("s", ENDED)
+    assert [final.text for final in await servers.finals("s")] == ["w1 w2 w3 w4", "w9 w10"]
+
+
+async def test_a_pause_counts_once_when_the_stream_is_read_again(
+    servers: Servers, start_service: StartService
+) -> None:
+    """A gap makes the engine read the stream from its start: the words since are one utterance."""
+    await start_service(real_time_engine())
+    await open_session(servers, "s")
+    await servers.speak("s", encode_blocks([None] * 5 + [1, 2]))
+    await servers.mark("s", AudioEntryKind.PAUSED)
+    await servers.wait_for("s", FINAL)
+    await servers.mark("s", AudioEntryKind.RESUMED)
+    await servers.speak("s", encode_blocks([3, 4, *[None] * 12]))
+    await servers.wait_for("s", FINAL, count=2)
+    await servers.speak("s", encode_blocks([5, 6]))
+    servers.skip("s", SAMPLE_RATE)
+    await servers.speak("s", encode_blocks([7, 8]))
+    await servers.mark("s", AudioEntryKind.END)
+    await servers.wait_for("s", ENDED)
+    assert [final.text for final in await servers.finals("s")] == [
+        "w1 w2",
+        "w3 w4",
+        "w5 w6",
+        "w7 w8",
+    ]
 
 
 async def test_a_dead_model_thread_ends_the_process_and_frees_its_sessions(

@@ -29,6 +29,7 @@ from asr_engine.protocol import (
     decode_viewer_event,
     encode,
     session_key,
+    whole_key,
 )
 from tests.fakes.live import final, make_session
 from transcription.models import (
@@ -449,6 +450,40 @@ def test_lost_audio_stream_is_refilled_from_disk(
     entries = [AudioEntry.from_fields(fields) for _, fields in audio.xrange(key)]
     assert [entry.first_sample for entry in entries] == [20000, 36000, 48000]
     assert b"".join(entry.payload for entry in entries) == pcm[40000:] + speech(1600)
+    assert audio.exists(whole_key(str(session.id)))
+
+
+def test_a_stream_is_called_whole_only_on_the_server_that_was_looked_at(
+    recorder: Recorder, audio: Redis, session: LiveSession
+) -> None:
+    recorder.step()
+    assert audio.exists(whole_key(str(session.id)))
+    audio.flushdb()
+    recorder.tick()
+    assert not audio.exists(whole_key(str(session.id)))
+    recorder._audio_run = "another server"
+    recorder.tick()
+    assert audio.exists(whole_key(str(session.id)))
+
+
+def test_an_end_that_was_lost_with_its_stream_is_given_back(
+    recorder: Recorder, broker: Redis, audio: Redis, session: LiveSession
+) -> None:
+    """An engine that was down when the speaker stopped must hear where the session ends."""
+    broker.sadd(SESSIONS_KEY, str(session.id))
+    put(audio, session, AudioEntryKind.AUDIO, 0, speech(16000))
+    put(audio, session, AudioEntryKind.END, 16000)
+    run_until(recorder, lambda: state_of(session) == LiveState.ENDING)
+    audio.flushdb()
+    recorder._audio_run = "another server"
+    recorder.tick()
+    entries = [
+        AudioEntry.from_fields(fields) for _, fields in audio.xrange(audio_key(str(session.id)))
+    ]
+    assert [(entry.kind, entry.end_sample) for entry in entries] == [
+        (AudioEntryKind.AUDIO, 16000),
+        (AudioEntryKind.END, 16000),
+    ]
 
 
 def test_standby_takes_over_when_the_leader_is_gone(
