@@ -1,0 +1,150 @@
+"""Somebody who speaks numbered words into a live session, and what became of each word.
+
+The scripted model reads the words out of the samples, so what is lost, doubled or out of order
+anywhere on the way shows in the text.
+"""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import soundfile
+
+from asr_engine.audio import float_to_pcm16, samples_to_ms
+from asr_engine.backends import scripted
+from tests.e2e.conftest import Server
+from transcription.runners.caption import CaptionStream, PcmSource
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A partial or final that came live, and the position in the audio that it reaches."""
+
+    at_s: float
+    is_final: bool
+    end_ms: int
+
+
+class Speaker:
+    """One stream with words of its own, from `first` on."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        first: int,
+        words: int,
+        utterance_words: int = 8,
+        speed: float = 1.0,
+    ) -> None:
+        self.blocks = scripted.script(words, first=first, utterance_words=utterance_words)
+        self.pcm = float_to_pcm16(scripted.encode_blocks(self.blocks))
+        self.finals: dict[int, str] = {}
+        self.changed_finals = 0
+        self.captions: list[Caption] = []
+        self.stream = CaptionStream(url, token, speed=speed, on_event=self._hear)
+
+    @property
+    def seconds(self) -> float:
+        return len(self.blocks) * scripted.BLOCK_SAMPLES / scripted.SAMPLE_RATE
+
+    @property
+    def spoken_ms(self) -> int:
+        """How far the words are spoken at present."""
+        return samples_to_ms(self.stream.report.sent_samples)
+
+    @property
+    def session(self) -> str:
+        return self.stream.report.session
+
+    async def speak(self) -> None:
+        """From the first word to the closed session. Raises CaptionError."""
+        await self.stream.run(PcmSource(io.BytesIO(self.pcm), is_live=False))
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        if event["type"] in {"partial", "final"}:
+            is_final = event["type"] == "final"
+            self.captions.append(Caption(time.monotonic(), is_final, event["end_ms"]))
+        for stored in event["events"] if event["type"] == "history" else [event]:
+            if stored["type"] == "final":
+                known = self.finals.setdefault(stored["utterance"], stored["text"])
+                self.changed_finals += known != stored["text"]
+
+    def shown(self) -> str:
+        return " ".join(self.finals[number] for number in sorted(self.finals))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a session that has ended: nothing, where all is empty or zero."""
+
+    lost: tuple[str, ...]
+    doubled: tuple[str, ...]
+    is_in_order: bool
+    changed_finals: int
+    wrongly_shown: bool
+    gaps_ms: tuple[tuple[int, int], ...]
+    is_audio_whole: bool
+
+    @property
+    def is_well(self) -> bool:
+        return self == WELL
+
+
+WELL = Verdict((), (), True, 0, False, (), True)
+
+
+def judge(server: Server, speaker: Speaker) -> Verdict:
+    """Compare what was said with what is stored, with what was shown, and with the file."""
+    rows = _rows(
+        server,
+        "SELECT utterance, start_ms, text FROM transcription_liveutterance"
+        " WHERE session_id = ? ORDER BY utterance",
+        speaker.session,
+    )
+    gaps = _rows(
+        server,
+        "SELECT start_ms, end_ms FROM transcription_livemark"
+        " WHERE session_id = ? AND kind = 'gap' ORDER BY start_ms",
+        speaker.session,
+    )
+    said = scripted.script_text(speaker.blocks).split()
+    stored = " ".join(text for _utterance, _start_ms, text in rows)
+    counts = Counter(stored.split())
+    starts = [start_ms for _utterance, start_ms, _text in rows]
+    return Verdict(
+        lost=tuple(word for word in said if not counts[word]),
+        doubled=tuple(word for word, count in counts.items() if count > 1),
+        is_in_order=(
+            [row[0] for row in rows] == list(range(len(rows)))
+            and starts == sorted(starts)
+            and [word for word in stored.split() if word in set(said)]
+            == [word for word in said if counts[word]]
+        ),
+        changed_finals=speaker.changed_finals,
+        wrongly_shown=speaker.shown() != stored,
+        gaps_ms=tuple((start_ms, end_ms) for start_ms, end_ms in gaps),
+        is_audio_whole=_recorded(server, speaker.session) == speaker.pcm,
+    )
+
+
+def _rows(server: Server, query: str, session: str) -> list[tuple[Any, ...]]:
+    address = f"file:{server.data_dir / 'database.sqlite3'}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=20)) as database:
+        return database.execute(query, (UUID(session).hex,)).fetchall()
+
+
+def _recorded(server: Server, session: str) -> bytes:
+    """PCM of the recording that a session became."""
+    path = server.data_dir / "media" / "recordings" / session / "source.bin"
+    samples, _rate = soundfile.read(path, dtype="int16")
+    pcm: bytes = samples.astype("<i2").tobytes()
+    return pcm
