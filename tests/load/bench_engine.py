@@ -1,7 +1,7 @@
 """`make bench-engine`: what the streaming engine makes of this machine with NeMo models.
 
     python -m tests.load.bench_engine [--device cuda --dtype bfloat16] [--shapes digits 114M 0.6B]
-        [--parts pairs capacity finals ceiling steps soak] [--budget SECONDS]
+        [--parts pairs capacity finals ceiling steps delays soak] [--budget SECONDS]
         [--lines FILE] [--page FILE]
     python -m tests.load.bench_engine --render FILE… [--page FILE]
 
@@ -28,6 +28,7 @@ import soundfile
 import torch
 
 from asr_engine.backends.cache_aware.nemo import restore
+from tests.load.engine_delays import measure_delays
 from tests.load.engine_measures import (
     FRAME_MS,
     Bench,
@@ -46,7 +47,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks-engine.md"
 DIGITS = ROOT / "tests" / "data" / "nemo"
 TALK = ROOT / "static" / "audio" / "sample.ogg"
-PARTS = ("pairs", "capacity", "finals", "ceiling", "steps", "soak")
+PARTS = ("pairs", "capacity", "finals", "ceiling", "steps", "delays", "soak")
 """In the order in which they are measured unless another is asked for."""
 
 
@@ -89,6 +90,7 @@ def measure(bench: Bench, options: argparse.Namespace) -> None:
         "steps": lambda subject: measure_steps(
             bench, subject, options.batches, _modes(subject, options.modes)
         ),
+        "delays": lambda subject: measure_delays(bench, subject, _modes(subject, options.modes)),
         "soak": lambda subject: measure_soak(bench, subject, options.soak_minutes),
     }
     bench.tell("machine", **about(bench))
@@ -123,7 +125,10 @@ def main() -> None:
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--shapes", nargs="+", default=["digits"])
     parser.add_argument(
-        "--parts", nargs="+", default=("pairs", "finals", "steps", "capacity"), choices=PARTS
+        "--parts",
+        nargs="+",
+        default=("pairs", "finals", "delays", "steps", "capacity"),
+        choices=PARTS,
     )
     parser.add_argument("--modes", type=int, nargs="+", default=[80, 160, 560, 1120])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 16, 32, 64])

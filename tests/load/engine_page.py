@@ -21,6 +21,19 @@ def page(runs: Sequence[Sequence[Result]]) -> str:
     ]
     for run in runs:
         lines += _section(run)
+    if not any(_only(run, "machine")[0]["gpu"] for run in runs):
+        lines += [
+            "",
+            "## GPU",
+            "",
+            "Not measured: no GPU was at hand. On a machine with one, this finds how many streams",
+            "it carries in real time (560 at a chunk of 320 ms on an H100 is the published figure",
+            "for the 0.6 B model) and the delay of finals (24 ms):",
+            "",
+            "    python -m tests.load.bench_engine --device cuda --dtype bfloat16 --shapes 0.6B \\",
+            "        --modes 80 160 320 560 1120 --parts capacity finals pairs steps \\",
+            "        --batch-limit 1024 --final-streams 1 64 256 --lines gpu.jsonl",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -46,6 +59,8 @@ def _section(run: Sequence[Result]) -> list[str]:
         ("Live streams at once", _capacity(run)),
         ("Live streams without voice activity", _ceiling(run)),
         ("From the endpoint to the final", _finals(run)),
+        ("The same for utterances of each length", _lengths(run)),
+        ("From speech to what is shown", _delays(run)),
         (f"One step of the network ({unit})", _steps(run)),
         ("Hours", _soak(run)),
     ):
@@ -132,6 +147,38 @@ def _finals(run: Sequence[Result]) -> list[str]:
         *_table(
             ("model", "mode ms", "streams", "finals", "p50 ms", "p95 ms"),
             [[result[key] for key in keys] for result in finals],
+        ),
+    ]
+
+
+def _lengths(run: Sequence[Result]) -> list[str]:
+    keys = ("model", "mode_ms", "seconds", "p50_ms", "longest_ms")
+    rows = _only(run, "length")
+    if not rows:
+        return []
+    return [
+        "One stream, four utterances of each length, the rule that cuts long ones switched off.",
+        "",
+        *_table(
+            ("model", "mode ms", "utterance s", "p50 ms", "longest ms"),
+            [[row[key] for key in keys] for row in rows],
+        ),
+    ]
+
+
+def _delays(run: Sequence[Result]) -> list[str]:
+    keys = ("mode_ms", "recordings", "first_p50_ms", "first_p95_ms", "final_p50_ms", "final_p95_ms")
+    rows = _only(run, "delay")
+    if not rows:
+        return []
+    return [
+        "One stream of spoken digits, without sockets and broker: from the beginning of the first",
+        "word's take to the first partial, and from the end of the last one's to the final, the",
+        "rule of 600 ms of silence in it. A take begins and ends with some silence of its own.",
+        "",
+        *_table(
+            ("mode ms", "recordings", "first p50 ms", "p95 ms", "final p50 ms", "p95 ms"),
+            [[row[key] for key in keys] for row in rows],
         ),
     ]
 
