@@ -1,9 +1,11 @@
 // What every page does: theme, time zone, menus, dialogs, keys, fresh relative times, and saying
 // when the connection is lost and when it is back.
 
+import { forgetEverything, forgetWhatIsOld } from "./live/journal.js";
 import { formatClock } from "./times.js";
 
 const YEAR_S = 365 * 24 * 3600;
+const FORGET_TIMEOUT_MS = 1000;
 
 function setCookie(name, value) {
   const secure = location.protocol === "https:" ? "; Secure" : "";
@@ -95,6 +97,14 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("change", (event) => {
   const field = event.target;
   if (field instanceof HTMLElement && field.hasAttribute("data-submits")) field.form?.requestSubmit();
+});
+
+// What a capture kept in this browser goes with the person who spoke.
+document.addEventListener("submit", async (event) => {
+  if (!event.target.matches('form[action$="/accounts/logout/"]')) return;
+  event.preventDefault();
+  await Promise.race([forgetEverything(), new Promise((done) => setTimeout(done, FORGET_TIMEOUT_MS))]);
+  event.target.submit();
 });
 
 // Times --------------------------------------------------------------------------------------------
@@ -194,6 +204,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 
+forgetWhatIsOld().catch(() => {}); // a private window may have no such store
 rememberTimeZone();
 refreshTimes();
 setInterval(refreshTimes, 1000);

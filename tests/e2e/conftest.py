@@ -25,6 +25,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
+from asr_engine.backends.scripted import encode_blocks
+from tests.e2e.captures import Wire, write_microphone
 from tests.fakes.waiting import wait_until
 from webapp.setup import free_port
 
@@ -234,14 +236,25 @@ def playwright() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="module")
 def launch_browser(playwright: Playwright) -> Iterator[Callable[..., Browser]]:
-    """`launch_browser(microphone=Path)`: a Chromium whose microphone plays a WAV once."""
+    """`launch_browser(microphone=Path)`: a Chromium whose microphone plays a WAV once.
+
+    With `shares` it shares the tab of that title, sound and all, when a page asks to share; the
+    microphone is then to be granted to its contexts.
+    """
     browsers: list[Browser] = []
 
-    def launch(microphone: Path | None = None) -> Browser:
+    def launch(microphone: Path | None = None, shares: str = "") -> Browser:
         flags = list(CHROMIUM_FLAGS)
         if microphone is not None:
             flags.append(f"--use-file-for-fake-audio-capture={microphone}%noloop")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        if shares:
+            flags.remove("--use-fake-ui-for-media-stream")  # it shares a screen that beeps
+            flags.append(f"--auto-select-tab-capture-source-by-title={shares}")
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=flags,
+            ignore_default_args=["--mute-audio"] if shares else None,
+        )
         browsers.append(browser)
         return browser
 
@@ -285,3 +298,37 @@ def log_in(page: Page, server: Server, **person: Any) -> None:
 def logged_in_page(page: Page, server: Server) -> Page:
     log_in(page, server)
     return page
+
+
+def new_page(
+    browser: Browser, server: Server, base_url: str, contexts: list[BrowserContext]
+) -> Page:
+    context = browser.new_context(base_url=base_url, reduced_motion="reduce")
+    context.set_default_timeout(20_000)
+    contexts.append(context)
+    page = context.new_page()
+    log_in(page, server)  # cookies know no ports
+    return page
+
+
+@pytest.fixture
+def wire(server: Server) -> Iterator[Wire]:
+    wire = Wire(server.port)
+    yield wire
+    wire.close()
+
+
+@pytest.fixture
+def speaker(
+    server: Server, launch_browser: Callable[..., Browser], tmp_path: Path
+) -> Iterator[Callable[..., Page]]:
+    """`speaker(blocks, port=…)`: a logged-in page whose microphone will say `blocks` once."""
+    contexts: list[BrowserContext] = []
+
+    def open_page(blocks: list[int | None], port: int = server.port) -> Page:
+        microphone = write_microphone(tmp_path / "microphone.wav", encode_blocks(blocks))
+        return new_page(launch_browser(microphone), server, f"http://localhost:{port}", contexts)
+
+    yield open_page
+    for context in contexts:
+        context.close()

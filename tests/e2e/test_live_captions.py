@@ -6,13 +6,9 @@ second is a wrong word. The microphone begins to play when the page opens it: wi
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import json
 import re
-import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,161 +16,23 @@ import pytest
 import soundfile
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from asr_engine.audio import SAMPLE_RATE, FloatSamples
-from asr_engine.backends.scripted import encode_blocks, script, script_text
+from asr_engine.backends.scripted import script, script_text
 from asr_engine.config import engine_settings
 from asr_engine.store import ModelStore
-from tests.e2e.conftest import ROOT, Server, log_in
+from tests.e2e.captures import (
+    Wire,
+    finals,
+    numbers,
+    start_captions,
+    stop_and_save,
+    stored_mode_ms,
+    stored_text,
+)
+from tests.e2e.conftest import ROOT, Server, new_page
 from tests.fakes.digits import DIGITS_MODEL, digits
 
 pytestmark = pytest.mark.browser
 expect.set_options(timeout=30_000)  # for what a voice takes to say, on a busy machine
-
-NATIVE_RATE = 48_000
-WORDS = re.compile(r"w(\d+)")
-
-
-def write_microphone(path: Path, samples: FloatSamples) -> Path:
-    """A WAV at a sound card's rate (band-limited, so that only our resampler can do harm)."""
-    factor = NATIVE_RATE // SAMPLE_RATE
-    spectrum = np.fft.rfft(samples)
-    wide = np.zeros(len(samples) * factor // 2 + 1, dtype=complex)
-    wide[: len(spectrum)] = spectrum
-    loud = np.clip(np.fft.irfft(wide, len(samples) * factor) * factor, -1, 1)
-    soundfile.write(path, loud, NATIVE_RATE, subtype="PCM_16")
-    return path
-
-
-class Wire:
-    """A TCP proxy before the server that can be cut, as a network is."""
-
-    def __init__(self, server_port: int) -> None:
-        self._server_port = server_port
-        self._is_cut = False
-        self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> None:
-        self._is_cut = True
-        for end in list(self._open):
-            self._close(end)
-
-    def mend(self) -> None:
-        self._is_cut = False
-
-    def close(self) -> None:
-        self.cut()
-        self._close(self._listener)
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            if self._is_cut:
-                near.close()
-                continue
-            far = socket.create_connection(("127.0.0.1", self._server_port))
-            self._open |= {near, far}
-            for source, target in ((near, far), (far, near)):
-                threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
-
-    def _copy(self, source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-        self._close(source)
-        self._close(target)
-
-    def _close(self, end: socket.socket) -> None:
-        self._open.discard(end)
-        with contextlib.suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
-        end.close()
-
-
-@pytest.fixture
-def wire(server: Server) -> Iterator[Wire]:
-    wire = Wire(server.port)
-    yield wire
-    wire.close()
-
-
-@pytest.fixture
-def speaker(
-    server: Server, launch_browser: Callable[..., Browser], tmp_path: Path
-) -> Iterator[Callable[..., Page]]:
-    """`speaker(blocks, port=…)`: a logged-in page whose microphone will say `blocks` once."""
-    contexts: list[BrowserContext] = []
-
-    def open_page(blocks: list[int | None], port: int = server.port) -> Page:
-        microphone = write_microphone(tmp_path / "microphone.wav", encode_blocks(blocks))
-        return new_page(launch_browser(microphone), server, f"http://localhost:{port}", contexts)
-
-    yield open_page
-    for context in contexts:
-        context.close()
-
-
-def new_page(
-    browser: Browser, server: Server, base_url: str, contexts: list[BrowserContext]
-) -> Page:
-    context = browser.new_context(base_url=base_url, reduced_motion="reduce")
-    context.set_default_timeout(20_000)
-    contexts.append(context)
-    page = context.new_page()
-    log_in(page, server)  # cookies know no ports
-    return page
-
-
-def start_captions(page: Page, title: str, speed: str = "") -> None:
-    page.goto("/live/new/")
-    page.get_by_label("Title").fill(title)
-    if speed:
-        page.locator("#id_mode_ms").select_option(speed)
-    page.get_by_label("Spoken language").select_option("en")
-    page.get_by_role("button", name="Start captions").click()
-    expect(page.locator(".capture-state")).to_have_attribute("data-state", "live")
-
-
-def finals(page: Page) -> list[str]:
-    return page.locator(".captions-list .caption-text").all_inner_texts()
-
-
-def numbers(texts: list[str]) -> list[int]:
-    return [int(number) for number in WORDS.findall(" ".join(texts))]
-
-
-def stop_and_save(page: Page) -> str:
-    """Press Stop; the id of the recording."""
-    page.get_by_role("button", name="Stop").click()
-    link = page.get_by_role("link", name="Open the recording")
-    expect(link).to_be_visible(timeout=30_000)
-    address = link.get_attribute("href")
-    assert address is not None
-    return address.strip("/").rsplit("/", maxsplit=1)[-1]
-
-
-def stored_text(server: Server, recording: str) -> str:
-    """The live transcript as it lies in the database."""
-    code = (
-        "import json; from transcription.models import TranscriptSegment as S;"
-        f"s = S.objects.filter(revision__recording='{recording}', revision__kind='live');"
-        "print(json.dumps([x.text for x in s.order_by('index')]))"
-    )
-    texts: list[str] = json.loads(server.manage("shell", "-v", "0", "-c", code))
-    return " ".join(texts)
-
-
-def stored_mode_ms(server: Server, recording: str) -> int:
-    code = (
-        "from transcription.models import LiveSession as L;"
-        f"print(L.objects.get(recording='{recording}').mode_ms)"
-    )
-    return int(server.manage("shell", "-v", "0", "-c", code))
 
 
 def test_a_late_reader_sees_all_and_the_stored_transcript_is_what_was_shown(

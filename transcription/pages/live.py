@@ -19,6 +19,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -26,7 +27,7 @@ from asr_engine.audio import SAMPLE_RATE
 from asr_engine.client import engine_statuses_sync
 from asr_engine.protocol import EngineStatus
 from transcription import latency_modes, selectors
-from transcription.languages import LANGUAGES, language_choices
+from transcription.languages import LANGUAGES, Choice, Group, language_choices
 from transcription.models import LiveSession, LiveState, Visibility
 from transcription.pages.requests import PersonRequest
 from transcription.services import live_sessions
@@ -44,6 +45,12 @@ class Offer:
     can_detect_language: bool
     modes_ms: tuple[int, ...]
     default_mode_ms: int
+
+    @property
+    def language_choices(self) -> list[Choice | Group]:
+        """Detection among them only where an engine detects."""
+        choices = language_choices(self.languages)
+        return choices if self.can_detect_language else choices[1:]
 
     @property
     def mode_choices(self) -> list[tuple[int, str]]:
@@ -93,10 +100,9 @@ class LiveSessionForm(forms.Form):
 
     def __init__(self, *args: Any, offer: Offer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        choices = language_choices(offer.languages)
         self.fields["language"] = forms.ChoiceField(
             label="Spoken language",
-            choices=choices if offer.can_detect_language else choices[1:],
+            choices=offer.language_choices,
             required=not offer.can_detect_language,
         )
         if modes := offer.mode_choices:
@@ -110,6 +116,25 @@ class LiveSessionForm(forms.Form):
                 help_text=f"{latency_modes.HELP} You can change it while captions run.",
             )
         self.order_fields(self.field_order)
+
+
+def language_select(offer: Offer) -> SafeString:
+    """The choice of the language while captions run; the script fills in what is in force."""
+    attributes = {
+        "id": "language-now",
+        "class": "select",
+        "aria-describedby": "language-help",
+        "disabled": True,
+    }
+    return forms.Select(attributes, offer.language_choices).render("language_now", None)
+
+
+def _capture_context(offer: Offer) -> dict[str, object]:
+    return {
+        "offer": offer,
+        "latency_help": latency_modes.HELP,
+        "language_select": language_select(offer),
+    }
 
 
 def likely_language(request: PersonRequest, offer: Offer) -> str:
@@ -149,7 +174,7 @@ def live_new(request: PersonRequest) -> HttpResponse:
     if wants_json:
         problems = [error for errors in form.errors.values() for error in errors]
         return JsonResponse({"problems": problems}, status=400)
-    context = {"form": form, "offer": offer, "live": None, "latency_help": latency_modes.HELP}
+    context = {"form": form, "live": None, **_capture_context(offer)}
     return render(request, "live/capture.html", context, status=400 if form.errors else 200)
 
 
@@ -164,8 +189,7 @@ def live_capture(request: PersonRequest, session_id: UUID) -> HttpResponse:
     context = {
         "session": session,
         "live": _addresses(request, session),
-        "offer": current_offer(),
-        "latency_help": latency_modes.HELP,
+        **_capture_context(current_offer()),
     }
     return render(request, "live/capture.html", context)
 
@@ -189,6 +213,15 @@ def live_captions(request: PersonRequest, session_id: UUID) -> HttpResponse:
 @login_required
 @never_cache
 @require_GET
+def live_room(request: PersonRequest, session_id: UUID) -> HttpResponse:
+    """The same for the screen of a room: few lines, readable from the back."""
+    session = selectors.access_live_session_by_id(request.user, session_id)
+    return render(request, "live/room.html", room_context(request, session))
+
+
+@login_required
+@never_cache
+@require_GET
 def live_status(request: PersonRequest, session_id: UUID) -> JsonResponse:
     """State, clock as [position ms, epoch ms] pairs, and the address of the recording, if any."""
     session = selectors.access_live_session_by_id(request.user, session_id)
@@ -205,15 +238,6 @@ def live_code(request: PersonRequest, session_id: UUID) -> HttpResponse:
         picture, kind="svg", border=2, dark="#1a1f23", light="#ffffff", omitsize=True, xmldecl=False
     )
     return HttpResponse(picture.getvalue(), content_type="image/svg+xml")
-
-
-@login_required
-@never_cache
-@require_GET
-def live_room(request: PersonRequest, session_id: UUID) -> HttpResponse:
-    """The same for the screen of a room: few lines, readable from the back."""
-    session = selectors.access_live_session_by_id(request.user, session_id)
-    return render(request, "live/room.html", room_context(request, session))
 
 
 @login_required

@@ -7,6 +7,7 @@ const CAUGHT_UP_MS = 6000;
 /** A connection that stands at once needs no words. */
 const SLOW_START_MS = 2500;
 const WORTH_SAYING_BEHIND_MS = 4000;
+const WORTH_SAYING_LOST_MS = 1000;
 
 const STATES = {
   connecting: "Starting",
@@ -16,6 +17,8 @@ const STATES = {
   reconnecting: "Reconnecting",
   stopping: "Finishing",
 };
+
+const ACTS = { wake: "Continue", share: "Share again" };
 
 export class CaptureWords {
   /** `root` is the part of the page that is shown during a capture. */
@@ -30,6 +33,9 @@ export class CaptureWords {
     this.startedMs = performance.now();
     this.hadTrouble = false;
     this.caughtUpUntilMs = 0;
+    this.lostMs = 0;
+    this.gapMs = 0;
+    this.gapUntilMs = 0;
   }
 
   show(status) {
@@ -41,11 +47,14 @@ export class CaptureWords {
     this.#showLink(status);
   }
 
-  /** What is wrong with the microphone; `canWake` offers the button that a touch must press. */
-  showTrouble(sentence, canWake) {
+  /** What is wrong with what is heard; `act` ("wake" or "share") offers a button that mends it. */
+  showTrouble(sentence, act = "") {
     this.trouble.hidden = sentence === "";
     say(this.trouble.querySelector("p"), sentence);
-    this.trouble.querySelector("button").hidden = !canWake;
+    const button = this.trouble.querySelector("button");
+    button.hidden = act === "";
+    button.dataset.act = act;
+    say(button, ACTS[act] ?? "");
   }
 
   #showPause({ isPaused, phase }) {
@@ -97,6 +106,14 @@ export class CaptureWords {
     if (now < this.caughtUpUntilMs) {
       if (status.droppedMs === 0) return ["Caught up. Nothing was lost.", ""];
       return [`Caught up. ${formatLength(status.droppedMs)} were too much to keep and are missing.`, "warning"];
+    }
+    if (status.lostMs - this.lostMs > WORTH_SAYING_LOST_MS) {
+      this.gapMs = status.lostMs - this.lostMs;
+      this.gapUntilMs = now + CAUGHT_UP_MS;
+    }
+    this.lostMs = status.lostMs;
+    if (now < this.gapUntilMs) {
+      return [`${formatLength(this.gapMs)} could not be heard. The captions show the gap.`, "warning"];
     }
     if (status.behindMs > WORTH_SAYING_BEHIND_MS) {
       return [`Captions are ${formatLength(status.behindMs)} behind the voice. They catch up by themselves.`, ""];

@@ -1,7 +1,7 @@
 /**
  * The capture page: before (device, level, choices), during (state, captions, share), after.
  *
- * Opens the microphone and shows how things stand; audio, socket and what is kept belong to the
+ * Opens what is to be heard and shows how things stand; audio, socket and what is kept belong to the
  * Worker, since a hidden tab throttles this page.
  */
 
@@ -9,15 +9,15 @@ import { socketAddress } from "./addresses.js";
 import { CaptionsPanel } from "./captions-panel.js";
 import { CaptureWords } from "./capture-words.js";
 import { msOfSamples } from "./clock.js";
+import { Hearing } from "./hearing.js";
 import { Journal } from "./journal.js";
+import { LanguageChoice } from "./language-choice.js";
 import { LatencyChoice } from "./latency-choice.js";
-import { Meter } from "./meter.js";
-import { Microphone, microphoneObstacle, refusalSentence } from "./microphone.js";
+import { hearingObstacle, isMicrophoneAllowed } from "./microphone.js";
 import { Preferences } from "./preferences.js";
 import { formatClock } from "../times.js";
 import { KeptAwake } from "./wake-lock.js";
 
-const DEVICE_KEY = "microphone";
 const RECORDING_EVERY_MS = 2000;
 /** The audio thread says when its last block is out; if it is dead, the Worker is told without it. */
 const END_TIMEOUT_MS = 500;
@@ -29,13 +29,15 @@ const during = find(".capture-during");
 const after = find(".capture-after");
 const form = find("#capture-form");
 
-const microphone = new Microphone(root.dataset.worklet);
-const meters = [...root.querySelectorAll(".meter")].map((element) => new Meter(element));
+const hearing = new Hearing(root);
 const preferences = new Preferences(root);
 const awake = new KeptAwake();
 const words = new CaptureWords(during);
 const latency = new LatencyChoice(find("#latency"), (modeMs) => {
   worker.postMessage({ type: "mode", modeMs });
+});
+const language = new LanguageChoice(find("#language"), (code) => {
+  worker.postMessage({ type: "language", language: code });
 });
 
 let live = JSON.parse(document.getElementById("live-session")?.textContent ?? "null");
@@ -73,66 +75,22 @@ function isCapturing() {
   return worker !== null;
 }
 
-// The microphone -----------------------------------------------------------------------------------
-
-async function fillDevices() {
-  const devices = await microphone.devices();
-  const chosen = microphone.deviceId || localStorage.getItem(DEVICE_KEY) || "";
-  for (const select of [find("#device"), find("#device-now")]) {
-    const options = devices.map(({ id, name }) => new Option(name, id, false, id === chosen));
-    select.replaceChildren(...(options.length > 0 ? options : [new Option("The browser's choice", "")]));
-  }
-}
-
-/** Opens the device; returns "" or the sentence that says why not. */
-async function openMicrophone(deviceId) {
-  try {
-    await microphone.open(deviceId);
-  } catch (error) {
-    if (error.name === "OverconstrainedError" && deviceId) return openMicrophone("");
-    return refusalSentence(error);
-  }
-  if (deviceId) localStorage.setItem(DEVICE_KEY, deviceId);
-  await fillDevices();
-  if (isCapturing()) connectAudio();
-  return "";
-}
-
-/** A new road for audio from the audio thread to the Worker; what it holds waits for its reader. */
-function openAudioRoad() {
-  const { port1, port2 } = new MessageChannel();
-  microphone.sendTo(port1);
-  return port2;
-}
-
-function connectAudio() {
-  const audioPort = openAudioRoad();
-  worker.postMessage({ type: "audio", audioPort }, [audioPort]);
-}
+// What is heard ------------------------------------------------------------------------------------
 
 async function tryMicrophone() {
-  const sentence = await openMicrophone(localStorage.getItem(DEVICE_KEY) ?? "");
+  const sentence = await hearing.openMicrophone();
   find("#test-microphone").hidden = sentence === "";
   showObstacle(sentence);
 }
 
-async function isMicrophoneAllowed() {
-  try {
-    return (await navigator.permissions.query({ name: "microphone" })).state === "granted";
-  } catch {
-    return false; // a browser that does not tell: ask on a click
-  }
-}
-
-microphone.addEventListener("level", ({ detail }) => meters.forEach((meter) => meter.show(detail)));
-microphone.addEventListener("trouble", ({ detail: { sentence } }) => {
-  if (isCapturing()) words.showTrouble(sentence, microphone.isHeldBack);
+hearing.addEventListener("trouble", ({ detail: { sentence, act } }) => {
+  if (isCapturing()) words.showTrouble(sentence, act);
   else showObstacle(sentence);
 });
-
-navigator.mediaDevices?.addEventListener("devicechange", async () => {
-  if (microphone.isUnplugged) await openMicrophone("");
-  else if (microphone.isOpen) await fillDevices();
+hearing.addEventListener("want", () => worker.postMessage({ type: "pause" }));
+hearing.addEventListener("heard", () => worker.postMessage({ type: "resume" }));
+hearing.addEventListener("road", ({ detail: { audioPort } }) => {
+  worker.postMessage({ type: "audio", audioPort }, [audioPort]);
 });
 
 // Starting -----------------------------------------------------------------------------------------
@@ -151,19 +109,18 @@ async function createSession() {
 
 async function start(isTakingOver = false) {
   showObstacle("");
-  await microphone.settled();
-  const sentence = microphone.isOpen ? "" : await openMicrophone(find("#device").value);
+  const sentence = await hearing.open();
   if (sentence !== "") {
     showObstacle(sentence);
     return;
   }
-  await microphone.wake();
+  await hearing.wake();
   // From here on every word is kept, though there may be no session yet.
-  const audioPort = openAudioRoad();
+  const audioPort = hearing.takeRoad();
   try {
     live ??= await createSession();
   } catch (error) {
-    microphone.stopSending();
+    hearing.leaveRoad();
     showObstacle(error instanceof TypeError ? "The server does not answer. Try again in a moment." : error.message);
     return;
   }
@@ -172,6 +129,7 @@ async function start(isTakingOver = false) {
 }
 
 function startCapture(audioPort, isTakingOver = false) {
+  hearing.isCapturing = true;
   worker = new Worker(root.dataset.worker, { type: "module" });
   worker.onmessage = ({ data }) => HEARD[data.type](data);
   worker.postMessage(
@@ -179,7 +137,6 @@ function startCapture(audioPort, isTakingOver = false) {
       type: "start",
       session: live.session,
       address: socketAddress(live.capture_socket),
-      language: live.language,
       isTakingOver,
       audioPort,
     },
@@ -222,12 +179,7 @@ function drawEmpty() {
 /** Go on with a capture that a reload or a crash interrupted. */
 async function resume(isStopped) {
   startCapture(null);
-  if (isStopped) return;
-  const sentence = await openMicrophone(localStorage.getItem(DEVICE_KEY) ?? "");
-  const isHeldBack = sentence === "" && microphone.isHeldBack;
-  if (sentence !== "" || isHeldBack) {
-    words.showTrouble(sentence || "The browser waits for you before it listens again.", true);
-  }
+  if (!isStopped) await hearing.resume();
 }
 
 // What the Worker says -----------------------------------------------------------------------------
@@ -240,6 +192,9 @@ const HEARD = {
   mode(report) {
     latency.show(report);
   },
+  language(report) {
+    language.show(report);
+  },
   refused({ code, reason }) {
     endCapture();
     if (code === "session_ended" || code === "ended") {
@@ -248,7 +203,7 @@ const HEARD = {
     }
     showRefused();
     const takeOver = { words: "Take over here", run: () => start(true) };
-    showObstacle(reason, code === "in_use" ? takeOver : null);
+    showObstacle(reason, code === "in_use" || code === "in_use_here" ? takeOver : null);
   },
   finishing() {
     endCapture();
@@ -260,7 +215,7 @@ const HEARD = {
   },
 };
 
-/** The session stands, its choices are made: only the microphone may be tried again. */
+/** The session stands, its choices are made: only what is heard may be chosen again. */
 function showRefused() {
   find("#capture-title").textContent = live.title;
   find(".capture-choices").hidden = true;
@@ -272,8 +227,7 @@ function showRefused() {
 function endCapture() {
   worker?.terminate();
   worker = null;
-  microphone.close();
-  for (const meter of meters) meter.clear();
+  hearing.close();
   awake.stop();
 }
 
@@ -310,28 +264,17 @@ form.addEventListener("submit", (event) => {
 });
 
 find("#pause").addEventListener("click", () => {
+  hearing.forgetWant();
   worker.postMessage({ type: status?.isPaused ? "resume" : "pause" });
 });
 
 find("#stop").addEventListener("click", () => {
-  microphone.end();
+  hearing.end();
   const current = worker;
   setTimeout(() => current.postMessage({ type: "stop" }), END_TIMEOUT_MS);
 });
 
-find("#wake").addEventListener("click", async () => {
-  if (microphone.isOpen) await microphone.wake();
-  else words.showTrouble(await openMicrophone(""), true);
-  if (!microphone.isHeldBack && microphone.isOpen) words.showTrouble("", false);
-});
-
-for (const select of [find("#device"), find("#device-now")]) {
-  select.addEventListener("change", async () => {
-    const sentence = await openMicrophone(select.value);
-    if (isCapturing()) words.showTrouble(sentence, true);
-    else showObstacle(sentence);
-  });
-}
+find("#mend").addEventListener("click", (event) => hearing.mend(event.currentTarget.dataset.act));
 
 find("#test-microphone").addEventListener("click", tryMicrophone);
 
@@ -349,7 +292,7 @@ window.addEventListener("beforeunload", (event) => {
 });
 
 async function begin() {
-  const obstacle = microphoneObstacle();
+  const obstacle = hearingObstacle();
   if (obstacle !== "") {
     showObstacle(obstacle);
     find("#start").disabled = true;

@@ -25,6 +25,8 @@ export class CaptureClock {
     this.wallMs = wallMs;
     this.isPaused = isPaused;
     this.isInterrupted = wallMs !== null;
+    /** Samples that were never heard, since this clock was made. */
+    this.lostSamples = 0;
   }
 
   /**
@@ -36,13 +38,18 @@ export class CaptureClock {
     if (this.wallMs !== null) {
       const missingMs = wallMs - this.wallMs - msOfSamples(length);
       const isLost = missingMs > (this.isInterrupted ? 0 : LOSS_MS);
-      if (isLost) this.nextSample += Math.round((missingMs * RATE) / 1000);
+      if (isLost) this.#lose(Math.round((missingMs * RATE) / 1000));
     }
     this.isInterrupted = false;
     const firstSample = this.nextSample;
     this.nextSample += length;
     this.wallMs = wallMs;
     return firstSample;
+  }
+
+  #lose(samples) {
+    this.nextSample += samples;
+    this.lostSamples += samples;
   }
 
   /** The next block comes from another source: all time since the last one is missing. */

@@ -1,11 +1,13 @@
 /** The choice between speed and accuracy during a capture: a select, and a line for what failed. */
 
+import { wishSentence } from "./wish.js";
+
 export class LatencyChoice {
   /** `root` is the field; `onChoose` gets the chosen mode in milliseconds. */
   constructor(root, onChoose) {
     this.root = root;
     this.select = root.querySelector("select");
-    this.note = root.querySelector(".latency-note");
+    this.note = root.querySelector(".choice-note");
     this.select.addEventListener("change", () => onChoose(Number(this.select.value)));
   }
 
@@ -16,7 +18,7 @@ export class LatencyChoice {
     this.#fill(modes);
     this.select.value = String(wishedMs ?? modeMs);
     this.note.classList.toggle("field-error", problem !== "");
-    this.note.textContent = sentence(problem, wishedMs !== null && !isConnected);
+    this.note.textContent = wishSentence({ problem, isWaiting: wishedMs !== null && !isConnected });
     if (problem !== "") this.note.scrollIntoView({ block: "nearest" });
   }
 
@@ -26,9 +28,4 @@ export class LatencyChoice {
     const key = (all) => [...all].map((option) => `${option.value} ${option.text}`).join("\n");
     if (key(this.select.options) !== key(options)) this.select.replaceChildren(...options);
   }
-}
-
-function sentence(problem, isDelayed) {
-  if (problem !== "") return `${problem} Captions go on as before.`;
-  return isDelayed ? "Changes as soon as the connection is back." : "";
 }

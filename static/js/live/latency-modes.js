@@ -1,36 +1,39 @@
-/**
- * The latency mode of a capture: what is in force, and what the person wishes until the server has
- * answered. A wish outlives a lost connection. Pure: the Worker sends it, the page shows it.
- */
+/** The latency mode of a capture, and the modes that there are. Pure: the Worker sends, the page shows. */
+
+import { Wish } from "./wish.js";
 
 export class LatencyModes {
   constructor() {
     /** The choices in words, {mode_ms, words}[]: none where there is no choice. */
     this.modes = [];
-    this.modeMs = 0;
-    this.wishedMs = null;
-    this.problem = "";
+    this.choice = new Wish(0);
   }
 
-  /** Wished even where it is in force: an earlier wish may be on its way. */
+  get modeMs() {
+    return this.choice.inForce;
+  }
+
+  get wishedMs() {
+    return this.choice.wished;
+  }
+
+  get problem() {
+    return this.choice.problem;
+  }
+
   wish(modeMs) {
-    this.wishedMs = modeMs;
-    this.problem = "";
+    this.choice.wish(modeMs);
   }
 
   /** `ready` and `mode`: this mode is in force now. */
   becomes({ modes, mode_ms: modeMs }) {
     this.modes = modes;
-    this.modeMs = modeMs;
-    this.problem = "";
-    if (modeMs === this.wishedMs) this.wishedMs = null;
+    this.choice.becomes(modeMs);
   }
 
-  /** `mode_refused`. The answer to an earlier wish says nothing of the later one. */
+  /** `mode_refused`. */
   refuse({ mode_ms: modeMs, reason }) {
-    if (modeMs !== this.wishedMs) return;
-    this.wishedMs = null;
-    this.problem = reason;
+    this.choice.refuse(modeMs, reason);
   }
 
   /** The message that asks for what is wished, or null. */

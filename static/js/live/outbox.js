@@ -55,6 +55,11 @@ export class Outbox {
     return this.#addPackets(this.packetiser.push(firstSample, samples));
   }
 
+  /** Close the open packet, however short: another tab goes on from here. */
+  flush() {
+    return this.#addPackets(this.packetiser.flush());
+  }
+
   /** Another device, or the same one opened again: audio in between is lost. */
   interrupt() {
     this.clock.interrupt();
@@ -137,6 +142,11 @@ export class Outbox {
       samples += this.items[i].samples?.length ?? 0;
     }
     return msOfSamples(samples);
+  }
+
+  /** Audio that never came from its source: the captions mark it as a gap. */
+  get lostMs() {
+    return msOfSamples(this.clock.lostSamples);
   }
 
   get droppedMs() {

@@ -4,9 +4,11 @@
  * A hidden tab throttles its page, not this. Audio comes by a port straight from the audio thread;
  * the page only starts, pauses and stops, and is told how things stand:
  *
- *   status   {phase, keptMs, droppedMs, sample, isPaused, reason, needsLogin, behindMs, isWaiting}
+ *   status   {phase, keptMs, unsentMs, droppedMs, lostMs, sample, isPaused, reason, needsLogin,
+ *            behindMs, isWaiting}
  *   refused  {code, reason}: nothing was started, or another page has it
  *   mode     {modes, modeMs, wishedMs, problem, isConnected}, see LatencyModes
+ *   language {language, wished, problem, isConnected}, see Wish
  *   finishing, closed {recording}
  */
 
@@ -16,11 +18,12 @@ import { Journal } from "./journal.js";
 import { LatencyModes } from "./latency-modes.js";
 import { Outbox } from "./outbox.js";
 import { packPacket } from "./packets.js";
+import { TabLock } from "./tab-lock.js";
+import { Wish } from "./wish.js";
 
 const TICK_MS = 100;
 const READY_TIMEOUT_MS = 10_000;
 const CLOSED_TIMEOUT_MS = 10_000;
-const LOCK_TIMEOUT_MS = 3000;
 /** The server confirms audio every second: one that is silent so long is in trouble, then gone. */
 const STALLED_AFTER_MS = 4000;
 const DEAD_AFTER_MS = 10_000;
@@ -40,11 +43,11 @@ const LAG_NEWS_MS = 5000;
 const Code = { NORMAL: 1000, NOT_FOUND: 4404, BAD_MESSAGE: 4400, LOG_IN: 4401, IN_USE: 4409, ENDED: 4410, LATER: 4503 };
 
 class CaptureSender {
-  constructor({ session, address, language, isTakingOver, audioPort }) {
+  constructor({ session, address, isTakingOver, audioPort }) {
     this.session = session;
     this.address = address;
-    this.language = language;
     this.latency = new LatencyModes();
+    this.language = new Wish("");
     this.phase = "connecting";
     this.socket = null;
     this.backoff = new Backoff();
@@ -59,17 +62,17 @@ class CaptureSender {
   }
 
   async start() {
-    if (!(await this.#lock())) {
+    const lock = new TabLock(this.session, () => this.#yield());
+    if (!(await lock.take({ isTakingOver: this.isTakingOver }))) {
       this.#refuse("in_use_here", "This session is being captured in another tab of this browser.");
       return;
     }
     // Without a journal (a private window) only a reload loses audio.
     this.journal = await Journal.open().catch(() => null);
     const stored = await this.journal?.load(this.session).catch(() => null);
-    this.isRestored = Boolean(stored);
+    if (this.phase === "refused") return; // yet another tab has taken over
     this.hasBeenReady = stored?.hasBeenReady ?? false;
     this.captureId = stored?.captureId ?? crypto.randomUUID();
-    this.language = stored?.language ?? this.language;
     this.outbox = new Outbox(stored ?? {});
     this.#keep([]);
     if (this.waitingPort) this.listen(this.waitingPort);
@@ -110,6 +113,12 @@ class CaptureSender {
     this.#reportMode();
   }
 
+  chooseLanguage(language) {
+    if (!this.outbox?.isStopped) this.language.wish(language);
+    this.#askForLanguage();
+    this.#reportLanguage();
+  }
+
   /** Do not wait for the next attempt: the network came back, or a person asked. */
   connectNow() {
     if (this.socket !== null || this.phase === "closed") return;
@@ -124,16 +133,17 @@ class CaptureSender {
     this.#lost(1006);
   }
 
-  #lock() {
-    return new Promise((resolve) => {
-      const signal = AbortSignal.timeout(LOCK_TIMEOUT_MS);
-      navigator.locks
-        .request(`capture ${this.session}`, { signal }, () => {
-          resolve(true);
-          return new Promise(() => {}); // held as long as this Worker lives
-        })
-        .catch(() => resolve(false));
-    });
+  /** Another tab takes over: it goes on from the journal with what is kept, sent or not. */
+  async #yield() {
+    if (this.phase === "refused" || this.phase === "closed") return;
+    if (this.outbox !== undefined) this.#keep(this.outbox.flush());
+    const { journal, socket } = this;
+    this.journal = this.socket = null;
+    this.isReady = false;
+    clearTimeout(this.reconnectTimer);
+    socket?.close();
+    await journal?.stored();
+    this.#refuse("in_use_here", "Another tab of this browser has taken over the capture.");
   }
 
   #keep(added) {
@@ -141,7 +151,6 @@ class CaptureSender {
       this.session,
       {
         captureId: this.captureId,
-        language: this.language,
         hasBeenReady: this.hasBeenReady,
         state: this.outbox.state,
       },
@@ -172,8 +181,8 @@ class CaptureSender {
       capture_id: this.captureId,
       sample_rate: RATE,
       encoding: "pcm16",
-      language: this.language,
-      mode_ms: 0, // the session's own: it knows of a change, this page may be older
+      language: "", // the session's own, as the mode: it knows of a change
+      mode_ms: 0,
       take_over: this.isTakingOver,
     };
   }
@@ -197,6 +206,14 @@ class CaptureSender {
       case "mode_refused":
         this.latency.refuse(event);
         this.#reportMode();
+        break;
+      case "language":
+        this.language.becomes(event.language);
+        this.#reportLanguage();
+        break;
+      case "language_refused":
+        this.language.refuse(event.language, event.reason);
+        this.#reportLanguage();
         break;
       case "lag":
         this.behindMs = event.behind_ms;
@@ -223,8 +240,11 @@ class CaptureSender {
     this.phase = this.outbox.isStopped ? "stopping" : "live";
     this.isReady = true;
     this.latency.becomes(event);
+    this.language.becomes(event.language);
     this.#askForMode();
+    this.#askForLanguage();
     this.#reportMode();
+    this.#reportLanguage();
     this.#keep(isFirst ? this.outbox.items : []);
   }
 
@@ -233,6 +253,12 @@ class CaptureSender {
     const { message } = this.latency;
     if (message === null || !this.isReady || this.outbox.isStopped) return;
     this.socket.send(JSON.stringify(message));
+  }
+
+  #askForLanguage() {
+    const { wished } = this.language;
+    if (wished === null || !this.isReady || this.outbox.isStopped) return;
+    this.socket.send(JSON.stringify({ type: "set_language", language: wished }));
   }
 
   #lost(code) {
@@ -256,6 +282,7 @@ class CaptureSender {
     } else {
       if (this.phase === "live") this.phase = "reconnecting";
       this.#reportMode();
+      this.#reportLanguage();
       this.needsLogin = code === Code.LOG_IN;
       this.reconnectTimer = setTimeout(() => this.#connect(), this.backoff.next());
     }
@@ -341,6 +368,11 @@ class CaptureSender {
     postMessage({ type: "mode", modes, modeMs, wishedMs, problem, isConnected: this.isReady });
   }
 
+  #reportLanguage() {
+    const { inForce, wished, problem } = this.language;
+    postMessage({ type: "language", language: inForce, wished, problem, isConnected: this.isReady });
+  }
+
   #report() {
     postMessage({
       type: "status",
@@ -348,9 +380,9 @@ class CaptureSender {
       keptMs: this.outbox.keptMs,
       unsentMs: this.outbox.unsentMs,
       droppedMs: this.outbox.droppedMs,
+      lostMs: this.outbox.lostMs,
       sample: this.outbox.clock.nextSample,
       isPaused: this.outbox.clock.isPaused,
-      isRestored: this.isRestored,
       isWaiting: this.isWaiting,
       needsLogin: Boolean(this.needsLogin) && !this.isReady,
       reason: this.isReady ? "" : this.problem.reason,
@@ -360,28 +392,24 @@ class CaptureSender {
 }
 
 let sender = null;
+let started = null;
+
+const OBEY = {
+  audio: ({ audioPort }) => sender.listen(audioPort),
+  mode: ({ modeMs }) => sender.chooseMode(modeMs),
+  language: ({ language }) => sender.chooseLanguage(language),
+  // These need the outbox, which the journal gives back after a reload.
+  pause: () => started.then(() => sender.pause()),
+  resume: () => started.then(() => sender.resume()),
+  stop: () => started.then(() => sender.stop()),
+};
 
 self.onmessage = ({ data }) => {
-  switch (data.type) {
-    case "start":
-      sender = new CaptureSender(data);
-      sender.start();
-      break;
-    case "audio":
-      sender.listen(data.audioPort);
-      break;
-    case "mode":
-      sender.chooseMode(data.modeMs);
-      break;
-    case "pause":
-      sender.pause();
-      break;
-    case "resume":
-      sender.resume();
-      break;
-    case "stop":
-      sender.stop();
-      break;
+  if (data.type === "start") {
+    sender = new CaptureSender(data);
+    started = sender.start();
+  } else {
+    OBEY[data.type](data);
   }
 };
 self.addEventListener("offline", () => sender?.disconnect());

@@ -1,25 +1,26 @@
 /**
- * The audio thread's part: downmix, resample to 16 kHz from the context's real rate, PCM16.
+ * The audio thread's part: mix the sources, resample to 16 kHz from the context's real rate, PCM16.
  *
  * Blocks of 20 ms go straight to the Worker by a port of their own, so that a throttled page delays
  * nothing. Each carries the wall time of its end: only this thread knows when audio was lost.
  */
 
 import { RATE } from "./clock.js";
-import { Resampler, downmix, toPcm16 } from "./resampler.js";
+import { Mixer } from "./mixer.js";
+import { Resampler, toPcm16 } from "./resampler.js";
 
 const BLOCK_SAMPLES = RATE / 50;
-const LEVEL_SAMPLES = RATE / 30;
+const LEVELS_PER_SECOND = 30;
 
 class Capture extends AudioWorkletProcessor {
-  constructor() {
+  constructor({ numberOfInputs }) {
     super();
+    this.mixer = new Mixer(numberOfInputs, sampleRate / LEVELS_PER_SECOND);
     this.resampler = new Resampler(sampleRate, RATE);
     this.audioPort = null;
     this.block = [];
     this.blockSamples = 0;
     this.isAlive = true;
-    this.clearLevel();
     this.port.onmessage = ({ data }) => this.obey(data);
   }
 
@@ -37,17 +38,16 @@ class Capture extends AudioWorkletProcessor {
     }
   }
 
-  process([channels]) {
+  process(inputs) {
     if (!this.isAlive) return false;
-    const mono = channels.length > 0 ? downmix(channels) : new Float32Array(128);
-    this.hear(this.resampler.process(mono));
+    this.hear(this.resampler.process(this.mixer.mix(inputs)));
+    const levels = this.mixer.takeLevels();
+    if (levels !== null) this.port.postMessage(levels);
     return true;
   }
 
   hear(samples) {
-    if (samples.length === 0) return;
-    this.measure(samples);
-    if (this.audioPort === null) return;
+    if (samples.length === 0 || this.audioPort === null) return;
     this.block.push(samples);
     this.blockSamples += samples.length;
     if (this.blockSamples >= BLOCK_SAMPLES) this.post();
@@ -65,23 +65,6 @@ class Capture extends AudioWorkletProcessor {
     this.audioPort.postMessage({ type: "audio", samples, wallMs: Date.now() }, [samples.buffer]);
     this.block = [];
     this.blockSamples = 0;
-  }
-
-  measure(samples) {
-    for (const sample of samples) {
-      this.squares += sample * sample;
-      this.peak = Math.max(this.peak, Math.abs(sample));
-    }
-    this.measured += samples.length;
-    if (this.measured < LEVEL_SAMPLES) return;
-    this.port.postMessage({ rms: Math.sqrt(this.squares / this.measured), peak: this.peak });
-    this.clearLevel();
-  }
-
-  clearLevel() {
-    this.squares = 0;
-    this.peak = 0;
-    this.measured = 0;
   }
 }
 
