@@ -265,6 +265,11 @@ def seed(server: Server) -> dict[str, str]:
             LiveMark.objects.create(
                 session=session, kind=kind, seq=seq, start_ms=start_ms, end_ms=end_ms
             )
+    from transcription.services.caption_links import create_caption_link, revoke_caption_link
+
+    live = sessions[LiveState.LIVE]
+    revoke_caption_link(link=create_caption_link(session=live, hours=4)[0])
+    _, token = create_caption_link(session=live, hours=24)
     Upload.objects.create(
         owner=me,
         display_name="Board meeting.mp4",
@@ -289,6 +294,9 @@ def seed(server: Server) -> dict[str, str]:
         "live_waiting": f"/live/{sessions[LiveState.WAITING].id}/",
         "live_ended": f"/live/{sessions[LiveState.ENDED].id}/",
         "live_capture": f"/live/{sessions[LiveState.LIVE].id}/capture/",
+        "live_links": f"/live/{live.id}/links/",
+        "link": f"/s/{token}/",
+        "link_refused": "/s/wrong/",
     }
 
 
@@ -321,6 +329,41 @@ def enlarge(page: Any) -> None:
     for _ in range(3):
         page.keyboard.press("+")
     page.wait_for_timeout(300)
+
+
+def settle_room(page: Page) -> None:
+    page.wait_for_selector(".room-lines > p:not(:empty)")
+    page.wait_for_timeout(3500)  # until pointer and tools are gone
+
+
+def room_as(*keys: str, contrast: str = "") -> Callable[[Any], None]:
+    """A room's screen after these keys."""
+
+    def act(page: Any) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+        if contrast:
+            page.locator(f'[data-value="{contrast}"]').click()
+            page.mouse.move(3, 3)
+            page.evaluate("document.activeElement.blur()")
+        settle_room(page)
+
+    return act
+
+
+def room_tools(page: Any) -> None:
+    page.wait_for_selector(".room-lines > p:not(:empty)")
+    page.mouse.move(30, 30)
+
+
+def make_link(page: Any) -> None:
+    page.get_by_role("button", name="Make a link").click()
+    page.wait_for_selector(".links-made")
+
+
+def choose_yellow(page: Any) -> None:
+    open_reading_tools(page)
+    page.locator('[data-value="yellow"]').click()
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +413,21 @@ def shots_of(places: dict[str, str]) -> list[Shot]:
         Shot("live_waiting", places["live_waiting"]),
         Shot("live_ended", places["live_ended"], settle),
         Shot("live_capture", places["live_capture"]),
+        Shot("live_yellow", places["live_captions"], choose_yellow),
+        Shot("live_links", places["live_links"]),
+        Shot("live_links_made", places["live_links"], make_link),
+        Shot("room", places["live_captions"] + "room/", settle_room),
+        Shot("room_light", places["live_captions"] + "room/", room_as("d")),
+        Shot("room_large", places["live_captions"] + "room/", room_as("+", "+")),
+        Shot("room_small", places["live_captions"] + "room/", room_as("-", "-")),
+        Shot("room_yellow", places["live_captions"] + "room/", room_as(contrast="yellow")),
+        Shot("room_tools", places["live_captions"] + "room/", room_tools),
+        Shot("room_waiting", places["live_waiting"] + "room/"),
+        Shot("room_ended", places["live_ended"] + "room/", settle_room),
+        Shot("room_over_picture", places["live_captions"] + "room/?transparent=1", settle_room),
+        Shot("link", places["link"], settle, is_logged_in=False),
+        Shot("link_room", places["link"] + "room/", settle_room, is_logged_in=False),
+        Shot("link_refused", places["link_refused"], is_logged_in=False),
     ]
 
 

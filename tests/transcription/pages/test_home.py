@@ -19,6 +19,7 @@ from transcription.models import (
     UploadState,
     Visibility,
 )
+from transcription.pages import home
 from transcription.queue import Task
 from webapp.accounts.models import User
 
@@ -137,6 +138,17 @@ def test_problem_is_said_in_the_list(alice: User, client_of: ClientOf) -> None:
     page = text_of(client_of(alice))
     assert "Needs attention" in page
     assert "This video has no sound." in page
+
+
+def test_live_now_tells_about_how_many_read(
+    alice: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for title in ("Planning", "Reading hour"):
+        LiveSession.objects.create(owner=alice, title=title, state=LiveState.LIVE)
+    monkeypatch.setattr(home, "count_readers", lambda sessions: [1, 20])
+    page = text_of(client_of(alice))
+    assert "1 reader<" in page
+    assert "20 readers<" in page
 
 
 def test_live_now_has_sessions_that_run(alice: User, bob: User, client_of: ClientOf) -> None:

@@ -172,7 +172,7 @@ def test_the_language_chosen_last_is_proposed_before_the_browser_s(
 
 # Rights -------------------------------------------------------------------------------------------
 
-PATHS = ("", "capture/", "status/", "code.svg")
+PATHS = ("", "room/", "capture/", "status/", "code.svg")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -245,6 +245,14 @@ def test_a_title_is_text_in_every_place(alice: User, client_of: ClientOf) -> Non
     for path in ("", "capture/"):
         page = client_of(alice).get(f"/live/{session.id}/{path}").content.decode()
         assert "<b>Bold" not in page
+
+
+def test_the_room_view_over_a_broadcast_has_no_tools(alice: User, client_of: ClientOf) -> None:
+    session = make_session(alice)
+    page = client_of(alice).get(f"/live/{session.id}/room/").content.decode()
+    assert "is-transparent" not in page
+    page = client_of(alice).get(f"/live/{session.id}/room/?transparent=1").content.decode()
+    assert "is-transparent" in page
 
 
 def test_code_is_a_picture_without_script(alice: User, client_of: ClientOf) -> None:
