@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Final
 
 from asr_engine.backends.cache_aware.model import CacheAwareModel
 from asr_engine.backends.cache_aware.network import Network
 from asr_engine.config import EngineSettings
-from asr_engine.errors import ModelMissingError
+from asr_engine.errors import ModelError, ModelMissingError
 from asr_engine.store import ModelStore
 
 CPU_SLOTS: Final = 32
@@ -43,6 +44,8 @@ def _onnx(folder: Path, settings: EngineSettings) -> Network:
 
 
 def _nemo(folder: Path, settings: EngineSettings) -> Network:
+    if importlib.util.find_spec("nemo") is None:
+        raise ModelError("a NeMo model needs requirements/nemo.txt; its ONNX export does not")
     import torch
 
     from asr_engine.backends.cache_aware import nemo
