@@ -58,6 +58,9 @@ class Settings(BaseSettings):
     """Address that the web process binds."""
     port: int = Field(default=8000, ge=1, le=65535)
     """Port that the web process binds."""
+    web_processes: int = Field(default=1, ge=1, le=64)
+    """Web processes that `make run` starts on that port: one for about 250 captures or 500 readers,
+    and no more than there are cores to spare."""
     allowed_hosts: str = "localhost,127.0.0.1,[::1]"
     """Comma-separated names under which people reach the site."""
     trusted_origins: str = ""
@@ -87,6 +90,14 @@ class Settings(BaseSettings):
     share_links: bool = True
     """People may make links by which anybody who has the address reads the captions of one live
     session without logging in. Switched off, the links that exist lead nowhere either."""
+    max_sessions: int = Field(default=500, ge=1)
+    """Captures that may run at once, whatever the engines have room for."""
+    max_sessions_per_person: int = Field(default=20, ge=1)
+    """Live sessions that one person may have running or waiting at once."""
+    max_viewers: int = Field(default=2000, ge=1)
+    """Readers of live captions at once, all sessions together. Each web process takes about 500."""
+    max_viewers_per_session: int = Field(default=1000, ge=1)
+    """Readers of one session's captions at once."""
     email_url: str = ""
     """`smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; empty means that no mail is
     sent: `manage.py invite` prints the links instead."""

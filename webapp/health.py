@@ -28,6 +28,7 @@ from webapp.accounts.models import User
 from webapp.beats import SCHEDULE, queues_served
 from webapp.config import site_settings
 from webapp.metrics import SiteCollector
+from webapp.web_processes import web_processes
 
 CONNECT_TIMEOUT_S = 2.0
 
@@ -94,6 +95,12 @@ def check_workers() -> str:
     return f"No worker serves: {', '.join(sorted(missing))}." if missing else ""
 
 
+def check_web() -> str:
+    with connect(site_settings().broker_url) as broker:
+        silent = [web.name for web in web_processes(broker, now_s=time.time()) if web.is_silent]
+    return f"No sign of life from: {', '.join(silent)}." if silent else ""
+
+
 CHECKS: dict[str, Callable[[], str]] = {
     "database": check_database,
     "broker": check_broker,
@@ -101,6 +108,7 @@ CHECKS: dict[str, Callable[[], str]] = {
     "engine": check_engine,
     "recorder": check_recorder,
     "workers": check_workers,
+    "web": check_web,
 }
 
 
@@ -152,7 +160,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     try:
         with connect(site_settings().broker_url) as broker:
             engines = engine_statuses_sync(broker)
+            webs = web_processes(broker, now_s=time.time())
     except RedisError:
-        engines = []
-    pages = generate_latest(REGISTRY) + generate_latest(SiteCollector(engines))
+        engines, webs = [], []
+    pages = generate_latest(REGISTRY) + generate_latest(SiteCollector(engines, webs))
     return HttpResponse(pages, content_type=CONTENT_TYPE_LATEST)

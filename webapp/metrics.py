@@ -16,19 +16,27 @@ from prometheus_client.registry import Collector
 
 from asr_engine.protocol import EngineStatus
 from transcription.models import Job, LiveSession, Recording
+from webapp.web_processes import WebProcess
 
 
 class SiteCollector(Collector):
-    """Gauges of the site, with what the engines said last."""
+    """Gauges of the site, with what the engines and the web processes said last."""
 
-    def __init__(self, engines: Iterable[EngineStatus]) -> None:
+    def __init__(self, engines: Iterable[EngineStatus], webs: Iterable[WebProcess] = ()) -> None:
         self._engines = engines
+        self._webs = webs
 
     def collect(self) -> Iterator[Metric]:
         yield _by_state("asr_recordings", "Recordings by state.", Recording.objects.all())
         yield _by_state("asr_jobs", "Transcription jobs by state.", Job.objects.all())
         yield _by_state("asr_live_sessions", "Live sessions by state.", LiveSession.objects.all())
         yield from _of_engines(self._engines)
+        sockets = GaugeMetricFamily(
+            "asr_web_sockets", "Open sockets of a web process.", labels=["web"]
+        )
+        for web in self._webs:
+            sockets.add_metric([web.name], web.sockets)
+        yield sockets
 
 
 def _by_state(name: str, text: str, things: QuerySet[Any]) -> GaugeMetricFamily:

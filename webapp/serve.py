@@ -1,6 +1,9 @@
 """Runs the web process: Daphne, with bounds on request bodies that hold before anything is read.
 
-    python -m webapp.serve
+    python -m webapp.serve [--name web-2] [--shared]
+
+Several (`TRANSCRIBE_WEB_PROCESSES`) share one port: each has a listening socket of its own with
+SO_REUSEPORT, and the kernel spreads the connections among those that listen.
 
 Twisted would parse a multipart form into memory before Django sees it (a 1 GB form took 11.5 GB),
 and spool a body of any size to disk. Here form parsing is off, and a body above its path's limit is
@@ -12,7 +15,9 @@ channel's `_path`. Both packages are pinned, and `tests/webapp/test_serve.py` ho
 
 from __future__ import annotations
 
+import argparse
 import json
+import socket
 from typing import Any
 
 import daphne.server  # first: it installs Twisted's asyncio reactor
@@ -21,11 +26,17 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 
 from webapp.config import Settings, site_settings
 from webapp.logs import without_keys
+from webapp.plain_http import FirstByte, tls_factory
+from webapp.web_processes import ONLY_NAME, start_beating
 
 log = structlog.get_logger("webapp.serve")
 
 MAX_BODY_BYTES = 16 * 1024**2
 MAX_BODY_BYTES_BY_PATH = {b"/v1/audio/transcriptions": 64 * 1024**2}
+MAX_SOCKET_MESSAGE_BYTES = 128 * 1024
+"""The largest WebSocket message: twice a packet. Refused before it is gathered in memory."""
+BACKLOG = 512
+"""Connections that wait to be accepted: everybody in a large meeting, at once."""
 LINGER_S = 2.0
 """How long a refused body is read and dropped, so that its sender gets to read the answer."""
 
@@ -107,19 +118,35 @@ class BoundedHTTPFactory(HTTPFactory):
         return protocol
 
 
-def endpoint(settings: Settings) -> str:
-    """Twisted's description of where to listen, by TLS where a certificate is configured."""
+class TlsHTTPFactory(BoundedHTTPFactory):
+    """The same behind TLS, with an explanation for who speaks http. `settings` is set once."""
 
-    def escaped(value: str) -> str:
-        return value.replace("\\", "\\\\").replace(":", "\\:")
+    settings: Settings
 
-    place = f"{settings.port}:interface={escaped(settings.host)}"
-    if not settings.tls_certificate:
-        return f"tcp:{place}"
-    return (
-        f"ssl:{place}:privateKey={escaped(settings.tls_key)}"
-        f":certKey={escaped(settings.tls_certificate)}"
-    )
+    def __init__(self, server: Any) -> None:
+        super().__init__(server)
+        self._tls = tls_factory(BoundedHTTPFactory(server), self.settings)
+
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802  # Twisted's name
+        return FirstByte(self._tls, addr, self.settings)
+
+
+def endpoint(settings: Settings, *, is_shared: bool = False) -> str:
+    """Twisted's description of where to listen."""
+    if is_shared:
+        return f"fd:fileno={listen_shared(settings.host, settings.port).detach()}"
+    host = settings.host.replace("\\", "\\\\").replace(":", "\\:")
+    return f"tcp:{settings.port}:interface={host}"
+
+
+def listen_shared(host: str, port: int) -> socket.socket:
+    """A listening socket that others on the same address may join."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listener.bind((host, port))
+    listener.listen(BACKLOG)
+    return listener
 
 
 def log_request(protocol: Any, action: str, details: dict[str, Any]) -> None:
@@ -136,20 +163,28 @@ def log_request(protocol: Any, action: str, details: dict[str, Any]) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m webapp.serve")
+    parser.add_argument("--name", default=ONLY_NAME, help="in health and metrics")
+    parser.add_argument("--shared", action="store_true", help="others listen on the same port")
+    arguments = parser.parse_args()
     settings = site_settings()
 
     from webapp.asgi import application
 
-    daphne.server.HTTPFactory = BoundedHTTPFactory
+    TlsHTTPFactory.settings = settings
+    daphne.server.HTTPFactory = TlsHTTPFactory if settings.tls_certificate else BoundedHTTPFactory
+    start_beating(arguments.name, settings.broker_url)
     # Https without a certificate of our own means a proxy in front, which tells who is asking.
     has_proxy = settings.is_https and not settings.tls_certificate
     daphne.server.Server(
         application=application,
-        endpoints=[endpoint(settings)],
+        endpoints=[endpoint(settings, is_shared=arguments.shared)],
         action_logger=log_request,
         proxy_forwarded_address_header="X-Forwarded-For" if has_proxy else None,
         proxy_forwarded_port_header="X-Forwarded-Port" if has_proxy else None,
         proxy_forwarded_proto_header="X-Forwarded-Proto" if has_proxy else None,
+        websocket_max_message_size=MAX_SOCKET_MESSAGE_BYTES,
+        websocket_max_frame_size=MAX_SOCKET_MESSAGE_BYTES,
         server_name="",
     ).run()
 

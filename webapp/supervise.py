@@ -66,6 +66,15 @@ WORKERS: Final = (
 )
 
 
+def web_specs(settings: Settings) -> tuple[ProcessSpec, ...]:
+    """The web processes. Several share the port by a listening socket each, which each binds when
+    it can answer: who connects while one is started again reaches the others."""
+    if settings.web_processes == 1:
+        return (WEB,)
+    names = [f"{WEB.name}-{number}" for number in range(1, settings.web_processes + 1)]
+    return tuple(ProcessSpec(name, (*WEB.arguments, "--shared", "--name", name)) for name in names)
+
+
 class Output:
     """Writes the processes' lines to one stream, each behind the name of its process."""
 
@@ -179,7 +188,8 @@ class Supervisor:
 
     def __init__(self, settings: Settings, stream: IO[str]) -> None:
         self._settings = settings
-        names = [spec.name for spec in (*SERVERS, WEB, *WORKERS)]
+        webs = web_specs(settings)
+        names = [spec.name for spec in (*SERVERS, *webs, *WORKERS)]
         self._output = Output(stream, [*names, "server"])
         run_dir = settings.data_dir / "run"
         run_dir.mkdir(mode=0o700, exist_ok=True)
@@ -189,7 +199,7 @@ class Supervisor:
             for spec, url in zip(SERVERS, urls, strict=True)
             if settings.is_embedded(url)
         ]
-        self._web = Child(WEB, self._output, run_dir)
+        self._webs = [Child(spec, self._output, run_dir) for spec in webs]
         self._workers = [Child(spec, self._output, run_dir) for spec in WORKERS]
         self._tasks: dict[Child, asyncio.Task[None]] = {}
 
@@ -210,12 +220,12 @@ class Supervisor:
         finally:
             starting.cancel()
             self._output.line("server", "stopping")
-            await self._stop([self._web, *self._workers])
+            await self._stop([*self._webs, *self._workers])
             await self._stop(self._servers)
             self._output.line("server", "stopped")
 
     async def _start(self) -> None:
-        self._keep_running([*self._servers, self._web])  # people wait for the pages
+        self._keep_running([*self._servers, *self._webs])  # people wait for the pages
         for url in (self._settings.broker_url, self._settings.audio_url):
             await wait_for_server(url)
         self._keep_running(self._workers)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from websockets.sync.client import connect
 
 from tests.e2e.conftest import ROOT, START_TIMEOUT_S, Server, make_server
 from tests.fakes.waiting import wait_until
@@ -79,6 +84,36 @@ def test_second_server_on_the_same_data_is_refused(own_server: Server) -> None:
     assert "already running" in refusal.stderr
 
 
+def test_several_web_processes_share_the_port() -> None:
+    """All of them answer; while one is started again the others do, and it comes back."""
+    server = make_server(TRANSCRIBE_WEB_PROCESSES="3")
+    names = {f"web-{number}" for number in (1, 2, 3)}
+    try:
+        server.start()
+        wait_until(
+            lambda: names <= who_answered(server),
+            timeout_s=60,
+            what="every web process has answered a request",
+        )
+        killed = server.kill("web-2")
+        wait_until(
+            lambda: server.process_id("web-2") not in {None, killed},
+            timeout_s=2 * BACK_WITHIN_S,
+            what="web-2 is back",
+        )
+        assert {server.status("/healthz") for _ in range(12)} == {200}
+    finally:
+        server.stop()
+        shutil.rmtree(server.data_dir, ignore_errors=True)
+
+
+def who_answered(server: Server) -> set[str]:
+    """The web processes that have logged a request, after one more."""
+    server.status("/healthz")
+    lines = server.log_path.read_text(errors="replace").splitlines()
+    return {line.partition(" ")[0] for line in lines if "http_request_answered" in line}
+
+
 def test_lan_server_is_trusted_by_who_trusts_its_authority() -> None:
     """Asked by https with the authority's certificate alone, names checked."""
     server = make_server()
@@ -88,6 +123,34 @@ def test_lan_server_is_trusted_by_who_trusts_its_authority() -> None:
         assert server.status("/certificate/") == 200
         assert server.status("/certificate/authority.crt") == 200
         assert server.status("/healthz") == 200
+        assert "This server speaks https" in ask_by_http(server)
+        assert stream_answer(server) == "not_authenticated"
     finally:
         server.stop()
         shutil.rmtree(server.data_dir, ignore_errors=True)
+
+
+def ask_by_http(server: Server) -> str:
+    """What a person gets who leaves out the `https://`."""
+    try:
+        address = f"http://127.0.0.1:{server.port}/"
+        with urllib.request.urlopen(address, timeout=10) as response:
+            return str(response.read().decode())
+    except urllib.error.HTTPError as answer:
+        with answer:
+            return answer.read().decode()
+
+
+def stream_answer(server: Server) -> str:
+    """The code of the refusal that a stranger's hello gets by wss."""
+    context = ssl.create_default_context(cafile=server.data_dir / "tls" / "authority.pem")
+    hello = {
+        "type": "hello",
+        "version": 1,
+        "capture_id": "somebody-new",
+        "sample_rate": 16000,
+        "encoding": "pcm16",
+    }
+    with connect(f"wss://localhost:{server.port}/ws/v1/stream", ssl=context) as socket:
+        socket.send(json.dumps(hello))
+        return str(json.loads(socket.recv(timeout=30))["code"])

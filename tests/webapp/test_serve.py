@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -13,9 +14,18 @@ from pathlib import Path
 
 import pytest
 import structlog
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 
 from tests.fakes.waiting import wait_until
-from webapp.serve import MAX_BODY_BYTES, body_limit_bytes, log_request
+from webapp.config import Settings
+from webapp.serve import (
+    MAX_BODY_BYTES,
+    body_limit_bytes,
+    endpoint,
+    listen_shared,
+    log_request,
+)
 from webapp.setup import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -154,3 +164,29 @@ def test_request_after_a_refusal_is_answered(web: tuple[int, subprocess.Popen[by
     connection.request("GET", "/static/none.css")
     assert connection.getresponse().status == 404
     connection.close()
+
+
+async def test_message_above_the_limit_closes_the_socket(
+    web: tuple[int, subprocess.Popen[bytes]],
+) -> None:
+    """Before it is gathered: the process does not grow by what strangers send."""
+    port, process = web
+    before = resident_bytes(process)
+    async with connect(f"ws://127.0.0.1:{port}/ws/v1/stream", compression=None) as socket:
+        with contextlib.suppress(ConnectionClosed):
+            await socket.send(b"x" * 64 * MIB)
+        await socket.wait_closed()
+        # 1009, or a lost connection where that answer meets what is still being sent.
+        assert socket.close_code in {1006, 1009}
+    assert resident_bytes(process) - before < 24 * MIB
+
+
+def test_several_may_listen_on_one_port() -> None:
+    port = free_port()
+    with listen_shared("127.0.0.1", port), listen_shared("127.0.0.1", port) as second:
+        assert second.getsockname() == ("127.0.0.1", port)
+
+
+def test_address_is_told_to_twisted() -> None:
+    settings = Settings(secret_key="x", host="::1", port=8001)
+    assert endpoint(settings) == "tcp:8001:interface=\\:\\:1"

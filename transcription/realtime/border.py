@@ -32,6 +32,19 @@ RIGHTS_SETTLE_S: Final = 1.0
 """After a change of rights was announced: the log-out that announces it has yet to be stored."""
 
 
+MAX_STRANGERS: Final = 200
+"""Sockets of one process that have not said yet who they are: anybody may open one."""
+
+_open_sockets: set[ProductSocket] = set()
+_strangers: set[ProductSocket] = set()
+"""Both of this process."""
+
+
+def open_sockets() -> int:
+    """How many this process has."""
+    return len(_open_sockets)
+
+
 class ProductSocket(AsyncWebsocketConsumer):
     """Base of all sockets.
 
@@ -61,12 +74,14 @@ class ProductSocket(AsyncWebsocketConsumer):
     # The border to Channels -------------------------------------------------------------------
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        _open_sockets.add(self)
         try:
             await super().__call__(scope, receive, send)
         except (RedisError, OSError):  # the channel layer's own: the broker is away
             log.warning("socket_lost_broker")
             await send({"type": "websocket.close", "code": int(wire.CloseCode.TRY_LATER)})
         finally:
+            _open_sockets.discard(self)
             await self._release()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
@@ -83,6 +98,7 @@ class ProductSocket(AsyncWebsocketConsumer):
     async def _release(self) -> None:
         """Each step whatever becomes of the one before: the broker may be away, or the database."""
         self.is_closing = True
+        self.introduced()
         await end_tasks(self._tasks)
         try:
             with contextlib.suppress(RedisError, OSError, DatabaseError):
@@ -105,6 +121,16 @@ class ProductSocket(AsyncWebsocketConsumer):
                 "socket_failed", error=type(error).__name__, place=place_of(error)
             )
             await self.refuse(ProductError())
+
+    def expect_introduction(self) -> None:
+        """This socket is of somebody unknown until `introduced`. Raises TryLaterError where too
+        many are."""
+        if len(_strangers) >= MAX_STRANGERS:
+            raise TryLaterError("Too many new connections at once. Try again in a moment.")
+        _strangers.add(self)
+
+    def introduced(self) -> None:
+        _strangers.discard(self)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` until the socket ends; an error in it closes the socket."""
