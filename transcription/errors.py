@@ -14,6 +14,8 @@
     ├── TooLargeError            above a limit
     ├── TooFastError             more at once than the server takes
     ├── TryLaterError            cannot be done now; nothing was lost
+    │   ├── TooManySessionsError     as many live sessions as there may be
+    │   └── TooManyViewersError      as many readers as there may be
     ├── NoSpaceError             the disk is full
     └── LeaseLostError           a worker no longer holds the job that it works on
 
@@ -22,7 +24,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class ProductError(Exception):
@@ -113,6 +115,25 @@ class TryLaterError(ProductError):
     status = 503
     is_retryable = True
     sentence = "The server is behind. Nothing was lost; it goes on in a moment."
+
+
+class TooManySessionsError(TryLaterError):
+    code = "too_many_sessions"
+    sentence = "The server takes no more live sessions at the moment. Try again when one has ended."
+
+    @classmethod
+    def of_person(cls, most: int) -> Self:
+        what = "1 live session" if most == 1 else f"{most} live sessions"
+        return cls(f"You have {what} running, which is the limit. End one first.")
+
+
+class TooManyViewersError(TryLaterError):
+    code = "too_many_viewers"
+    sentence = "The server takes no more readers at the moment. Try again in a few minutes."
+
+    @classmethod
+    def of_session(cls, most: int) -> Self:
+        return cls(f"{most} people read these captions, which is the limit. Try again later.")
 
 
 class NoSpaceError(ProductError):

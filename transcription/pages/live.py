@@ -27,6 +27,7 @@ from asr_engine.audio import SAMPLE_RATE
 from asr_engine.client import engine_statuses_sync
 from asr_engine.protocol import EngineStatus
 from transcription import latency_modes, selectors
+from transcription.errors import TooManySessionsError
 from transcription.languages import LANGUAGES, Choice, Group, language_choices
 from transcription.models import LiveSession, LiveState, Visibility
 from transcription.pages.requests import PersonRequest
@@ -161,16 +162,20 @@ def live_new(request: PersonRequest) -> HttpResponse:
     form = LiveSessionForm(request.POST or None, offer=offer, initial=initial)
     wants_json = request.accepts("application/json") and not request.accepts("text/html")
     if request.method == "POST" and form.is_valid():
-        session = live_sessions.create_live_session(
-            owner=request.user,
-            title=form.cleaned_data["title"],
-            language=form.cleaned_data["language"],
-            mode_ms=form.cleaned_data.get("mode_ms") or 0,
-            visibility=Visibility(form.cleaned_data["visibility"]),
-        )
-        if wants_json:
-            return JsonResponse(_addresses(request, session), status=201)
-        return redirect("live_capture", session.id)
+        try:
+            session = live_sessions.create_live_session(
+                owner=request.user,
+                title=form.cleaned_data["title"],
+                language=form.cleaned_data["language"],
+                mode_ms=form.cleaned_data.get("mode_ms") or 0,
+                visibility=Visibility(form.cleaned_data["visibility"]),
+            )
+        except TooManySessionsError as error:
+            form.add_error(None, error.text)
+        else:
+            if wants_json:
+                return JsonResponse(_addresses(request, session), status=201)
+            return redirect("live_capture", session.id)
     if wants_json:
         problems = [error for errors in form.errors.values() for error in errors]
         return JsonResponse({"problems": problems}, status=400)

@@ -8,6 +8,7 @@ there are.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -18,6 +19,7 @@ from transcription.errors import InvalidInputError, NotAuthenticatedError, NotFo
 from transcription.models import LiveSession, LiveState
 from transcription.realtime import wire
 from transcription.realtime.fanout import CaptionEvent
+from transcription.realtime.limits import viewer_limits
 from transcription.realtime.socket import CookieSocket, LiveSocket
 from transcription.services import caption_links
 
@@ -39,6 +41,7 @@ class CaptionsSocket(CookieSocket):
     async def on_connect(self) -> None:
         self._is_by_link = self._query("by") == "link"
         if self._is_by_link:
+            self.expect_introduction()
             self.session_id = str(self.scope["url_route"]["kwargs"]["session_id"])
             await LiveSocket.on_connect(self)
             self.start(self._wait_for_link())
@@ -89,6 +92,7 @@ class CaptionsSocket(CookieSocket):
         address = (self.scope.get("client") or ("",))[0]
         session = await open_link(token=token, address=address)
         self._token = token
+        self.introduced()
         await self.follow_rights(session.owner)  # a link ends with its maker's account
         await self._begin()
 
@@ -102,6 +106,9 @@ class CaptionsSocket(CookieSocket):
         is_owner = not self._is_by_link and session.owner_id == self.scope["user"].pk
         self._is_speaker = is_owner and self._query("as") == "speaker"
         if not self._is_speaker:
+            who, limits = secrets.token_hex(8), viewer_limits(self.session_id)
+            await self.links.places.take(who, *limits)
+            self.at_end(self.links.places.give_back, who, *limits)
             self.links.readers.enter(self.session_id)
             self.at_end(self.links.readers.leave, self.session_id)
         await self.follow()

@@ -40,6 +40,8 @@ from transcription.realtime import wire
 from transcription.realtime.allowance import Allowance
 from transcription.realtime.fanout import CaptionEvent
 from transcription.realtime.holder import CaptureHolder
+from transcription.realtime.limits import capture_limits
+from transcription.realtime.places import Limit
 from transcription.realtime.publisher import Lane, StreamHead
 from transcription.realtime.socket import CookieSocket, LiveSocket
 from transcription.services import live_sessions
@@ -59,6 +61,7 @@ class CapturingSocket(LiveSocket):
     def __init__(self) -> None:
         super().__init__()
         self._holder: CaptureHolder | None = None
+        self._limits: tuple[Limit, ...] = ()
         self._lane: Lane | None = None
         self._hello: wire.Hello | None = None
         self._admitted: Reply | None = None
@@ -233,6 +236,8 @@ class CapturingSocket(LiveSocket):
         holder = CaptureHolder(self.links.broker, self.session_id, hello.capture_id)
         await holder.take(is_taking_over=hello.is_taking_over)
         self._holder = holder
+        self._limits = capture_limits(session.owner_id)
+        await self.links.places.take(self.session_id, *self._limits)
         await self.links.publisher.take_over(self.session_id, holder.connection)
         await self.links.announce(
             ViewerEvent(type="taken", session=self.session_id, connection=holder.connection)
@@ -331,7 +336,10 @@ class CapturingSocket(LiveSocket):
                 session_id=self.session_id, at=timezone.now()
             )
         if self._holder is not None:
-            await self._holder.release()
+            if await self._holder.release():
+                await self.links.places.give_back(self.session_id, *self._limits)
+            else:  # who took the session over has the place too
+                self.links.places.forget(self.session_id, *self._limits)
 
 
 def _mode_of(reply: Reply) -> tuple[int, int, tuple[int, ...]]:

@@ -29,7 +29,8 @@ redis.call('EXPIRE', KEYS[1], ARGV[3])
 return 1
 """
 _RELEASE: Final = """
-if redis.call('HGET', KEYS[1], 'connection') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if redis.call('HGET', KEYS[1], 'connection') ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1])
 return 1
 """
 
@@ -65,6 +66,6 @@ class CaptureHolder:
         if not answer:
             raise InUseError
 
-    async def release(self) -> None:
-        """Raises RedisError. Harmless when another socket holds it."""
-        await self._broker.eval(_RELEASE, 1, self._key, self.connection)
+    async def release(self) -> bool:
+        """Whether it was ours; harmless when another socket holds it. Raises RedisError."""
+        return bool(await self._broker.eval(_RELEASE, 1, self._key, self.connection))

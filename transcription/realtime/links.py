@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 
 from asr_engine.protocol import ViewerEvent, captions_channel, encode, session_key
 from transcription.realtime.fanout import Fanout
+from transcription.realtime.places import Places
 from transcription.realtime.publisher import AudioPublisher
 from transcription.realtime.readers import Readers
 from webapp.config import site_settings
@@ -37,6 +38,7 @@ class Links:
     fanout: Fanout
     audio: Redis
     readers: Readers
+    places: Places
     users: int = 0
 
     async def announce(self, event: ViewerEvent) -> None:
@@ -56,6 +58,7 @@ class Links:
 
     async def close(self) -> None:
         await self.fanout.close()
+        await self.places.close()
         with contextlib.suppress(RedisError, OSError):  # what was told runs out by itself
             await self.readers.close()
         await self.publisher.drain()
@@ -86,7 +89,9 @@ async def shared_links() -> AsyncIterator[Links]:
         settings = site_settings()
         broker = _connect(settings.broker_url, BROKER_CONNECTIONS)
         audio = _connect(settings.audio_url, AUDIO_CONNECTIONS)
-        links = Links(broker, AudioPublisher(audio), Fanout(broker), audio, Readers(broker))
+        links = Links(
+            broker, AudioPublisher(audio), Fanout(broker), audio, Readers(broker), Places(broker)
+        )
         _links[loop] = links
     links.users += 1
     try:

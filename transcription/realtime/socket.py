@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -10,9 +11,15 @@ from channels.db import database_sync_to_async
 
 from asr_engine.protocol import ViewerEvent, members_of
 from transcription import broadcast, selectors
-from transcription.errors import InvalidInputError, NotAuthenticatedError, TryLaterError
+from transcription.errors import (
+    InvalidInputError,
+    NotAuthenticatedError,
+    TooFastError,
+    TryLaterError,
+)
 from transcription.models import LiveMark, LiveSession, LiveUtterance
 from transcription.realtime import wire
+from transcription.realtime.allowance import message_bucket
 from transcription.realtime.border import ProductSocket
 from transcription.realtime.cookies import user_of_cookie
 from transcription.realtime.fanout import CaptionEvent, Feed
@@ -49,6 +56,7 @@ class LiveSocket(ProductSocket):
     def __init__(self) -> None:
         super().__init__()
         self.feed = Feed()
+        self._messages = message_bucket(time.monotonic())
 
     # What subclasses are ----------------------------------------------------------------------
 
@@ -90,6 +98,8 @@ class LiveSocket(ProductSocket):
             await self.guard(self.on_packet(bytes_data))
 
     async def _receive_text(self, text: str) -> None:
+        if not self._messages.take(1, time.monotonic()):
+            raise TooFastError
         await self.on_message(wire.parse_message(text))
 
     async def _tick(self) -> None:

@@ -24,10 +24,15 @@ class StreamSocket(CapturingSocket):
         self._token = ""
         self._is_session_ours = False
 
+    async def on_connect(self) -> None:
+        self.expect_introduction()
+        await super().on_connect()
+
     async def identify(self, hello: wire.Hello) -> LiveSession:
         self._token = hello.token
         session: LiveSession = await database_sync_to_async(self._open)(hello)
         self.session_id = str(session.id)
+        self.introduced()
         await self.follow_rights(session.owner)
         return session
 

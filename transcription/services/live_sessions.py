@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
@@ -17,7 +17,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from asr_engine.protocol import EngineEvent, ViewerEvent
-from transcription.errors import InvalidInputError, SessionEndedError
+from transcription.errors import InvalidInputError, SessionEndedError, TooManySessionsError
 from transcription.models import (
     LiveMark,
     LiveMarkKind,
@@ -30,6 +30,7 @@ from transcription.models import (
 )
 from transcription.services import jobs, transcripts
 from webapp.accounts.models import User
+from webapp.config import site_settings
 
 LIVE_TRANSITIONS: Final[dict[LiveState, tuple[LiveState, ...]]] = {
     LiveState.CREATED: (LiveState.LIVE, LiveState.ENDED),
@@ -41,6 +42,8 @@ LIVE_TRANSITIONS: Final[dict[LiveState, tuple[LiveState, ...]]] = {
 """From each state to those that may follow it."""
 
 MAX_TITLE_CHARACTERS: Final = 300
+MAX_UNSTARTED: Final = 50
+UNSTARTED_FOR: Final = timedelta(hours=1)
 
 
 def create_live_session(
@@ -54,8 +57,9 @@ def create_live_session(
     """A session that waits for its first capture. An empty title becomes one with the date.
 
     `language` empty means detection, `mode_ms` 0 the engine's default; the engine judges both at
-    admission. Raises InvalidInputError.
+    admission. Raises InvalidInputError, TooManySessionsError.
     """
+    _check_number_of(owner)
     title = " ".join(title.split()) or f"Live session, {timezone.localtime():%d %b %Y %H:%M}"
     if len(title) > MAX_TITLE_CHARACTERS:
         raise InvalidInputError(f"The title has more than {MAX_TITLE_CHARACTERS} characters.")
@@ -67,6 +71,18 @@ def create_live_session(
     return LiveSession.objects.create(
         owner=owner, title=title, language=language, mode_ms=mode_ms, visibility=visibility
     )
+
+
+def _check_number_of(owner: User) -> None:
+    """Sessions of one person: those that run or wait, and those that never began, which cost only
+    a row. (How many are captured at once is counted exactly when each begins.)"""
+    most = site_settings().max_sessions_per_person
+    own = LiveSession.objects.filter(owner=owner)
+    if own.filter(state__in=(LiveState.LIVE, LiveState.WAITING)).count() >= most:
+        raise TooManySessionsError.of_person(most)
+    recent = timezone.now() - UNSTARTED_FOR
+    if own.filter(state=LiveState.CREATED, created_at__gt=recent).count() >= most + MAX_UNSTARTED:
+        raise TooManySessionsError("You have made very many sessions just now. Wait an hour.")
 
 
 def move_live_session(session_id: uuid.UUID | str, to: LiveState, **fields: Any) -> bool:
