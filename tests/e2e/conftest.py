@@ -177,6 +177,7 @@ def make_server(**environment: str) -> Server:
         "TRANSCRIBE_PORT": str(port),
         "ASR_LIVE_BACKEND": "scripted",
         "ASR_BATCH_BACKEND": "scripted",
+        "TRANSCRIBE_MAX_SESSIONS_PER_PERSON": "1000",
         **environment,
     }
     own.setdefault("ASR_MODEL_DIR", str(ROOT / "var" / "models"))
