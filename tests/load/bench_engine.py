@@ -1,7 +1,7 @@
 """`make bench-engine`: what the streaming engine makes of this machine with NeMo models.
 
     python -m tests.load.bench_engine [--device cuda --dtype bfloat16] [--shapes digits 114M 0.6B]
-        [--parts pairs capacity finals ceiling steps delays soak] [--budget SECONDS]
+        [--parts pairs capacity finals ceiling steps delays onnx soak] [--budget SECONDS]
         [--lines FILE] [--page FILE]
     python -m tests.load.bench_engine --render FILE… [--page FILE]
 
@@ -39,6 +39,7 @@ from tests.load.engine_measures import (
     measure_soak,
     measure_steps,
 )
+from tests.load.engine_onnx import measure_onnx
 from tests.load.engine_page import page
 from tests.load.machine import load, machine
 from tests.load.nemo_shapes import SHAPES, make_model
@@ -47,7 +48,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks-engine.md"
 DIGITS = ROOT / "tests" / "data" / "nemo"
 TALK = ROOT / "static" / "audio" / "sample.ogg"
-PARTS = ("pairs", "capacity", "finals", "ceiling", "steps", "delays", "soak")
+PARTS = ("pairs", "capacity", "finals", "ceiling", "steps", "delays", "onnx", "soak")
 """In the order in which they are measured unless another is asked for."""
 
 
@@ -91,6 +92,7 @@ def measure(bench: Bench, options: argparse.Namespace) -> None:
             bench, subject, options.batches, _modes(subject, options.modes)
         ),
         "delays": lambda subject: measure_delays(bench, subject, _modes(subject, options.modes)),
+        "onnx": lambda subject: measure_onnx(bench, subject, options.manifest),
         "soak": lambda subject: measure_soak(bench, subject, options.soak_minutes),
     }
     bench.tell("machine", **about(bench))
@@ -127,7 +129,7 @@ def main() -> None:
     parser.add_argument(
         "--parts",
         nargs="+",
-        default=("pairs", "finals", "delays", "steps", "capacity"),
+        default=("pairs", "finals", "delays", "steps", "onnx", "capacity"),
         choices=PARTS,
     )
     parser.add_argument("--modes", type=int, nargs="+", default=[80, 160, 560, 1120])
@@ -136,6 +138,9 @@ def main() -> None:
     parser.add_argument("--graphs", action="store_true", help="pair with NeMo's CUDA graphs too")
     parser.add_argument("--final-streams", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--batch-limit", type=int, default=64)
+    parser.add_argument(
+        "--manifest", type=Path, default=DIGITS / "manifest.jsonl", help="spoken digits, for onnx"
+    )
     parser.add_argument("--soak-minutes", type=int, default=60)
     parser.add_argument("--budget", type=float, default=360, help="seconds, about")
     parser.add_argument("--turn", type=float, default=1.5, help="seconds of one measurement")

@@ -62,6 +62,8 @@ def _section(run: Sequence[Result]) -> list[str]:
         ("The same for utterances of each length", _lengths(run)),
         ("From speech to what is shown", _delays(run)),
         (f"One step of the network ({unit})", _steps(run)),
+        ("Exported for ONNX Runtime: a step of 160 ms (CPU time of one thread)", _onnx_costs(run)),
+        ("Exported for ONNX Runtime: spoken digits", _onnx_accuracy(run)),
         ("Hours", _soak(run)),
     ):
         if part:
@@ -194,6 +196,45 @@ def _steps(run: Sequence[Result]) -> list[str]:
         *_table(
             ("model", "mode ms", "batch", "step ms", "streams", "tokens a frame"),
             [[result[key] for key in keys] for result in steps],
+        ),
+    ]
+
+
+def _onnx_costs(run: Sequence[Result]) -> list[str]:
+    rows = _only(run, "onnx_cost")
+    if not rows:
+        return []
+    names = list(rows[0]["cpu_ms"])
+    return [
+        "Milliseconds, mel frames and decoder included; the networks take turns at each step.",
+        "",
+        *_table(
+            ("model", "decoder", "batch", *names),
+            [[row["model"], row["decoder"], row["batch"], *row["cpu_ms"].values()] for row in rows],
+        ),
+    ]
+
+
+def _onnx_accuracy(run: Sequence[Result]) -> list[str]:
+    rows = _only(run, "onnx_wer")
+    if not rows:
+        return []
+    names = list(rows[0]["wer"])
+    return [
+        f"Word error rate in percent over {rows[0]['recordings']} recordings, each followed by",
+        "silence; in brackets, how many of them are heard as by torch, token for token and frame",
+        "for frame.",
+        "",
+        *_table(
+            ("decoder", "mode ms", *names),
+            [
+                [
+                    row["decoder"],
+                    row["mode_ms"],
+                    *(f"{row['wer'][name]:.1%} ({row['as_torch'][name]})" for name in names),
+                ]
+                for row in rows
+            ],
         ),
     ]
 
