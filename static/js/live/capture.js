@@ -80,7 +80,7 @@ function isCapturing() {
 async function tryMicrophone() {
   const sentence = await hearing.openMicrophone();
   find("#test-microphone").hidden = sentence === "";
-  showObstacle(sentence);
+  if (sentence !== "") showObstacle(sentence);
 }
 
 hearing.addEventListener("trouble", ({ detail: { sentence, act } }) => {
@@ -276,7 +276,10 @@ find("#stop").addEventListener("click", () => {
 
 find("#mend").addEventListener("click", (event) => hearing.mend(event.currentTarget.dataset.act));
 
-find("#test-microphone").addEventListener("click", tryMicrophone);
+find("#test-microphone").addEventListener("click", () => {
+  showObstacle("");
+  tryMicrophone();
+});
 
 find("#copy-address").addEventListener("click", async () => {
   try {

@@ -56,22 +56,20 @@ export class Hearing extends EventTarget {
     if (sentence !== "") return sentence;
     sessionStorage.setItem(SOURCE_KEY, this.wanted);
     this.#stopWanting();
-    await this.#showDevices();
+    this.#showDevices();
     return "";
   }
 
-  /** As `open`, for the microphone alone. */
-  openMicrophone() {
-    this.wanted = MICROPHONE;
-    this.page.show(this.wanted);
-    return this.open();
+  /** As `open`, before the start: nothing is shared without an act. */
+  async openMicrophone() {
+    return hearsShared(this.wanted) ? "" : this.open();
   }
 
   /** After a reload. No page may share again by itself. */
   async resume() {
     const before = sessionStorage.getItem(SOURCE_KEY) ?? MICROPHONE;
     let sentence = "";
-    if (hearsMicrophone(before)) sentence = await this.openMicrophone();
+    if (hearsMicrophone(before)) sentence = await this.open();
     if (hearsShared(before)) {
       this.wanted = before;
       this.notice = sharingLostByReload(before);
@@ -153,7 +151,7 @@ export class Hearing extends EventTarget {
   async #useMicrophone(deviceId) {
     const sentence = await this.sources.useMicrophone(deviceId);
     if (sentence === "" && deviceId !== "") localStorage.setItem(DEVICE_KEY, deviceId);
-    await this.#showDevices();
+    this.#showDevices();
     this.#tell(sentence);
   }
 
@@ -172,9 +170,9 @@ export class Hearing extends EventTarget {
     this.#tell();
   }
 
-  async #devicesChanged() {
-    if (this.sources.microphone.hasEnded) await this.#useMicrophone("");
-    else if (this.sources.microphone.isOpen) await this.#showDevices();
+  #devicesChanged() {
+    if (this.sources.microphone.hasEnded) this.#useMicrophone("");
+    else if (this.sources.microphone.isOpen) this.#showDevices();
   }
 
   async #showDevices() {

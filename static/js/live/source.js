@@ -9,7 +9,7 @@ export class Source {
   }
 
   get isOpen() {
-    return this.stream !== null;
+    return this.stream !== null && !this.hasEnded;
   }
 
   get track() {
