@@ -1,0 +1,380 @@
+"""What readers see, in a real Chromium: text that stands still, a room's screen, a link.
+
+Where a test must say exactly what comes when, it plays the server's side of the captions socket
+itself; pages, scripts and styles are the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
+
+from tests.e2e.conftest import Server
+
+pytestmark = pytest.mark.browser
+
+NEW_SESSION = """async () => {
+    const form = document.getElementById("capture-form");
+    const body = new FormData(form);
+    body.set("title", "Weekly meeting");
+    const headers = { Accept: "application/json" };
+    const answer = await fetch(form.action, { method: "POST", headers, body });
+    return (await answer.json()).captions_page;
+}"""
+SETTLED = """() => new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"""
+SENTENCE = (
+    "let me begin with the move to the new building since most of you will have questions about it "
+    "and about the lifts on the north side which are not ready so that the first week will be the "
+    "south entrance only"
+)
+WORDS = SENTENCE.split()
+
+
+class Wire:
+    """The server's side of a page's captions socket."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.sockets: list[WebSocketRoute] = []
+        self.seq = 0
+        self.utterance = 0
+        page.route_web_socket(re.compile("/captions"), self._open)
+
+    def _open(self, socket: WebSocketRoute) -> None:
+        self.sockets.append(socket)
+
+    def say(self, **event: Any) -> None:
+        self.sockets[-1].send(json.dumps({"session": "s", **event}))
+
+    def begin(self, finals: int = 0) -> None:
+        """The socket is ready; so many finals were said before."""
+        self.say(type="ready", state="live", seq=finals, title="Weekly meeting")
+        events = [self._final(f"Sentence {number} of what was said.") for number in range(finals)]
+        self.say(type="history", events=events)
+        self.say(type="head", seq=finals)
+        self.settle()
+
+    def partial(self, text: str) -> None:
+        number = self.utterance
+        self.say(type="partial", utterance=number, start_ms=number * 5000, text=text)
+        self.settle()
+
+    def final(self, text: str) -> None:
+        self.say(**self._final(text))
+        self.settle()
+
+    def settle(self) -> None:
+        self.page.evaluate(SETTLED)
+
+    def _final(self, text: str) -> dict[str, Any]:
+        self.seq += 1
+        number = self.utterance
+        self.utterance += 1
+        return {
+            "type": "final",
+            "seq": self.seq,
+            "utterance": number,
+            "start_ms": number * 5000,
+            "end_ms": number * 5000 + 4000,
+            "text": text,
+        }
+
+
+@pytest.fixture
+def session_path(logged_in_page: Page) -> str:
+    """The captions page of a new session of the page's person."""
+    logged_in_page.goto("/live/new/")
+    path: str = logged_in_page.evaluate(NEW_SESSION)
+    return path
+
+
+@pytest.fixture
+def open_wired(logged_in_page: Page, session_path: str) -> Callable[..., Wire]:
+    """`open_wired("room/", finals=3)`: a reader's page, and the wire that feeds it."""
+
+    def open_page(path: str = "", finals: int = 0) -> Wire:
+        wire = Wire(logged_in_page)
+        logged_in_page.goto(session_path + path)
+        expect(logged_in_page.locator("[data-preference][aria-pressed]").first).to_be_attached()
+        wire.begin(finals)
+        return wire
+
+    return open_page
+
+
+# Text stands still --------------------------------------------------------------------------------
+
+PLACES = """() => {
+    const scroll = document.querySelector(".captions-scroll");
+    const place = (element) => element.getBoundingClientRect().top + scroll.scrollTop;
+    const partial = document.querySelector(".captions-partial");
+    return {
+        finals: [...document.querySelectorAll(".captions-list .caption-text")].map(place),
+        scrolled: scroll.scrollTop,
+        partial: place(partial.querySelector(".caption-text")),
+        height: partial.getBoundingClientRect().height,
+        line: parseFloat(getComputedStyle(scroll).lineHeight),
+    };
+}"""
+
+
+ON_SCREEN = """() => Object.fromEntries(
+    [...document.querySelectorAll(".captions-list .caption-text")]
+        .map((text) => [text.textContent, text.getBoundingClientRect()])
+        .filter(([, { top, bottom }]) => bottom > 0 && top < innerHeight)
+        .map(([text, { top }]) => [text, top]))"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_lines_that_are_shown_stand_still_while_a_partial_grows_and_closes(
+    open_wired: Callable[..., Wire], logged_in_page: Page, width: int
+) -> None:
+    """Their place in the column never changes; the column moves up only when a line is added."""
+    logged_in_page.set_viewport_size({"width": width, "height": 800})
+    wire = open_wired(finals=80)
+    before = logged_in_page.evaluate(PLACES)
+    moves = 0
+    for _ in range(3):
+        for count in range(1, len(WORDS) + 1):
+            wire.partial(" ".join(WORDS[:count]))
+            now = logged_in_page.evaluate(PLACES)
+            assert now["finals"] == pytest.approx(before["finals"], abs=0.1)
+            if count > 1:
+                assert now["partial"] == pytest.approx(before["partial"], abs=0.1)
+            moved = now["scrolled"] - before["scrolled"]
+            if count > 1 and now["height"] == before["height"]:
+                assert moved == 0
+            assert moved >= 0
+            assert count == 1 or moved == pytest.approx(0, abs=0.1) or moved >= now["line"] - 1
+            moves += moved > 0
+            before = now
+        wire.final(SENTENCE)
+        now = logged_in_page.evaluate(PLACES)
+        assert now["finals"][:-1] == pytest.approx(before["finals"], abs=0.1)
+        assert now["finals"][-1] == pytest.approx(before["partial"], abs=0.1)  # where it grew
+        assert now["scrolled"] == before["scrolled"]
+        before = now
+    assert moves >= 6  # it did follow, else nothing was tested
+
+
+def test_who_scrolled_up_is_left_alone_and_finds_back(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    wire = open_wired(finals=80)
+    logged_in_page.locator(".captions-scroll").hover()
+    logged_in_page.mouse.wheel(0, -1500)
+    expect(logged_in_page.locator(".captions-back")).to_be_visible()
+    wire.settle()
+    before = logged_in_page.evaluate(ON_SCREEN)
+    assert len(before) > 3
+    for count in range(1, len(WORDS)):
+        wire.partial(" ".join(WORDS[:count]))
+    wire.final(SENTENCE)
+    assert logged_in_page.evaluate(ON_SCREEN) == pytest.approx(before, abs=0.1)
+    expect(logged_in_page.locator(".captions-back-count")).to_have_text("1 new line")
+    logged_in_page.keyboard.press("l")
+    expect(logged_in_page.locator(".captions-back")).to_be_hidden()
+    expect(logged_in_page.locator(".captions-list .caption-text").last).to_be_in_viewport()
+
+
+def test_a_screen_reader_hears_new_finals_alone(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    wire = open_wired(finals=10)
+    heard = logged_in_page.locator("[aria-live]").and_(logged_in_page.locator(".captions-heard"))
+    expect(heard).to_be_empty()  # what was said before is for reading
+    wire.partial("Good morn")
+    expect(heard).to_be_empty()
+    wire.final("Good morning.")
+    wire.final("大家早上好。")
+    assert heard.locator("p").all_inner_texts() == ["Good morning.", "大家早上好。"]
+    assert heard.locator("p").last.get_attribute("lang") == "zh"
+    expect(logged_in_page.locator("[aria-live] .captions-partial")).to_have_count(0)
+
+
+def test_how_captions_look_is_remembered_by_the_browser(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    open_wired(finals=3)
+    scroll = logged_in_page.locator(".captions-scroll")
+    looks = """(element) => {
+        const { fontSize, lineHeight, color } = getComputedStyle(element);
+        return [fontSize, lineHeight, color];
+    }"""
+    plain = scroll.evaluate(looks)
+    logged_in_page.keyboard.press("+")
+    logged_in_page.locator(".live-tools summary").click()
+    logged_in_page.get_by_role("button", name="Wide").click()
+    logged_in_page.get_by_role("button", name="Yellow").click()
+    expect(scroll).to_have_css("color", "rgb(255, 230, 0)")
+    chosen = scroll.evaluate(looks)
+    assert [now != then for now, then in zip(chosen, plain, strict=True)] == [True] * 3, chosen
+    logged_in_page.reload()
+    assert scroll.evaluate(looks) == chosen
+
+
+# A room's screen ----------------------------------------------------------------------------------
+
+ROOM_LINES = ".room-lines > p"
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator(ROOM_LINES).all_inner_texts()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
+def test_a_room_s_lines_are_few_short_and_shift_whole(
+    open_wired: Callable[..., Wire], logged_in_page: Page, size: tuple[int, int]
+) -> None:
+    width, height = size
+    logged_in_page.set_viewport_size({"width": width, "height": height})
+    wire = open_wired("room/", finals=20)
+    before = rows(logged_in_page)
+    assert len(before) == 3
+    for count in range(1, len(WORDS) + 1):
+        wire.partial(" ".join(WORDS[:count]))
+        now = rows(logged_in_page)
+        assert all(len(line) <= 42 for line in now)
+        # All but the last written line stand where they stood, or one row higher.
+        written = len([line for line in before if line])
+        is_still = now[: written - 1] == before[: written - 1]
+        has_shifted = now[: written - 1] == before[1:written]
+        assert is_still or has_shifted, (before, now)
+        before = now
+    wire.final(SENTENCE)
+    assert rows(logged_in_page) == before
+    block = logged_in_page.locator(".room-lines").bounding_box()
+    assert block is not None
+    assert block["y"] >= height * 0.6  # the lower part
+    assert block["x"] + block["width"] <= width
+    letters = logged_in_page.locator(ROOM_LINES).first.evaluate(
+        "(row) => parseFloat(getComputedStyle(row).fontSize)"
+    )
+    assert 0.05 * height <= letters <= 0.08 * height
+    overflow = "(row) => row.scrollWidth - row.clientWidth"
+    assert max(row.evaluate(overflow) for row in logged_in_page.locator(ROOM_LINES).all()) <= 0
+    expect(logged_in_page.locator(".room-title")).to_have_text("Weekly meeting")
+    expect(logged_in_page.locator(".live-state-words")).to_have_text("Live")
+
+
+def test_a_room_is_run_by_keys_and_remembered(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    logged_in_page.add_init_script(
+        "window.locks = []; Object.defineProperty(navigator, 'wakeLock', {value: {request:"
+        " async (kind) => { window.locks.push(kind); return { release() {} }; }}});"
+    )
+    wire = open_wired("room/", finals=5)
+    assert logged_in_page.evaluate("window.locks") == ["screen"]
+    page = logged_in_page
+    room = page.locator(".room")
+    looks = "(room) => [getComputedStyle(room).backgroundColor, room.dataset.size]"
+    dark = room.evaluate(looks)
+    page.keyboard.press("d")
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    wire.settle()
+    light = room.evaluate(looks)
+    assert light[0] != dark[0]
+    expect(page.locator(ROOM_LINES)).to_have_count(2)  # larger, so fewer
+    page.keyboard.press("f")
+    full_screen = page.locator('[data-act="fullscreen"]')
+    expect(full_screen).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("f")
+    expect(full_screen).to_have_attribute("aria-pressed", "false")
+    page.reload()
+    assert room.evaluate(looks) == light
+
+
+def test_a_room_hides_pointer_and_tools_until_they_are_wanted(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    open_wired("room/", finals=5)
+    body, tools = logged_in_page.locator("body"), logged_in_page.locator(".room-tools")
+    expect(body).to_have_css("cursor", "none")
+    expect(tools).to_have_css("opacity", "0")
+    logged_in_page.mouse.move(50, 60)
+    expect(body).not_to_have_css("cursor", "none")
+    expect(tools).to_have_css("opacity", "1")
+
+
+def test_a_room_says_how_things_stand(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    wire = open_wired("room/")
+    said = logged_in_page.locator(".room-empty")
+    expect(said).to_have_text("Captions appear here as soon as somebody speaks.")
+    wire.final("Good morning.")
+    expect(said).to_be_hidden()
+    wire.say(type="state", state="waiting")
+    expect(said).to_contain_text("The speaker's connection is lost.")
+    wire.say(type="state", state="ended")
+    expect(said).to_have_text("The session has ended.")
+    assert rows(logged_in_page)[0] == "Good morning."
+
+
+def test_over_a_broadcast_there_is_nothing_but_lines(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    open_wired("room/?transparent=1", finals=5)
+    for selector in ("html", "body", ".room"):
+        expect(logged_in_page.locator(selector)).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    expect(logged_in_page.locator(".room-header")).to_be_hidden()
+    expect(logged_in_page.locator(".room-tools")).to_be_hidden()
+    expect(logged_in_page.locator(ROOM_LINES).first).to_have_css("color", "rgb(255, 255, 255)")
+
+
+# A link -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guest(browser: Browser, server: Server) -> Iterator[BrowserContext]:
+    """Somebody who has no account."""
+    context = browser.new_context(base_url=server.base_url, reduced_motion="reduce")
+    context.set_default_timeout(15_000)
+    yield context
+    context.close()
+
+
+def test_a_guest_reads_by_a_link_until_it_is_withdrawn(
+    server: Server, logged_in_page: Page, session_path: str, guest: BrowserContext
+) -> None:
+    owner = logged_in_page
+    owner.goto(session_path)
+    owner.get_by_role("link", name="Share").click()
+    owner.get_by_role("button", name="Make a link").click()
+    address = owner.get_by_role("textbox", name="The new link").input_value()
+    token = address.rstrip("/").rsplit("/", maxsplit=1)[-1]
+
+    page = guest.new_page()
+    asked: list[tuple[str, str | None]] = []
+    page.on("request", lambda request: asked.append((request.url, request.headers.get("referer"))))
+    page.on("websocket", lambda socket: asked.append((socket.url, None)))
+    page.goto(address)
+    expect(page.locator(".captions-empty")).to_contain_text("The speaker has not started yet")
+    expect(page.locator(".live-state-words")).to_have_text("Not started yet")
+    page.keyboard.press("r")
+    page.wait_for_url(re.compile(r"/room/$"))
+    expect(page.locator(".room-empty")).to_contain_text("The speaker has not started yet")
+    assert any("?by=link" in url for url, _ in asked)
+    for url, referrer in asked:
+        is_own_page = re.fullmatch(rf"{re.escape(address)}(room/|status/)?", url) is not None
+        assert token not in url or is_own_page
+        assert token not in (referrer or "")
+
+    owner.goto(session_path + "links/")
+    owner.get_by_role("button", name="Withdraw").click()
+    expect(page.locator(".room-empty")).to_have_text(
+        "This link was withdrawn by the person who made it."
+    )
+    expect(page.locator(".live-state-words")).to_have_text("Closed")
+    page.goto(address)
+    expect(page.get_by_role("heading", name="These captions are closed")).to_be_visible()
+    assert token not in server.log_path.read_text()
+    assert "/s/[private]" in server.log_path.read_text()
