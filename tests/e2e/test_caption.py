@@ -23,6 +23,7 @@ def test_caption_streams_a_file_and_reports(server: Server, tmp_path: Path) -> N
     assert report["refused"] == []
     assert report["finals"] == 6
     assert report["text"] == {"right": 2, "wrong": 0, "words_lost": 0, "words_doubled": 0}
+    assert report["stored"] == report["text"] | {"unfinished": 0}
     assert report["lost_events"] == 0
     assert report["unacknowledged_ms"] == 0
     assert len(report["recordings"]) == 2

@@ -229,7 +229,7 @@ def summarise(
     }
     if expected:
         admitted = [report.heard.text for report in reports if report.session]
-        summary["text"] = _compare(admitted, expected)
+        summary["text"] = compare(admitted, expected)
     if viewers and reports:
         summary["viewers"] = summarise_viewers(reports[0], viewers)
     return summary
@@ -264,7 +264,8 @@ def _codes(codes: Iterable[str]) -> dict[str, int]:
     return dict(Counter(code for code in codes if code))
 
 
-def _compare(texts: Sequence[str], expected: str) -> dict[str, int]:
+def compare(texts: Sequence[str], expected: str) -> dict[str, int]:
+    """How many of `texts` are as expected, and what all of them lack and have too much."""
     off = [words_off(text, expected) for text in texts]
     return {
         "right": sum(text == expected for text in texts),

@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 import tempfile
+import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,10 +22,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from asr_engine.errors import AudioError
-from transcription.models import LiveSession, Visibility
+from transcription.models import LiveSession, LiveState, LiveUtterance, Visibility
 from transcription.runners.caption import CaptionError, CaptionStream, PcmSource, decode_to
 from transcription.runners.caption_load import LoadPlan, LoadResult, run_load
-from transcription.runners.caption_report import StreamReport, summarise
+from transcription.runners.caption_report import StreamReport, compare, summarise
 from transcription.services import live_sessions
 from webapp.accounts.models import ApiToken, User
 from webapp.config import site_settings
@@ -33,6 +34,7 @@ SPREAD_PER_CLIENT_S: Final = 0.05
 """Between the starts of two clients: people do not press the button in the same moment."""
 MAX_CLIENTS: Final = 1000
 MAX_VIEWERS: Final = 5000
+FINISHING_S: Final = 120.0
 MAX_SPEED: Final = 8.0
 """The server takes audio no faster (`realtime.allowance`)."""
 
@@ -147,7 +149,10 @@ class Command(BaseCommand):
             )
             result = run_load(plan)
         summary = summarise(result.streams, result.viewers, expected=_expected(options))
-        return summary | {"generator": _generator(result)}, result.streams
+        summary["generator"] = _generator(result)
+        if access.owner is not None and options["expect"] is not None:
+            summary["stored"] = _stored(result, _expected(options))
+        return summary, result.streams
 
     def _show(self, event: dict[str, Any]) -> None:
         is_terminal = self.stdout.isatty()
@@ -240,6 +245,21 @@ def _generator(result: LoadResult) -> dict[str, Any]:
         "cores": round(result.cpu_s / result.wall_s, 3),
         "wall_s": result.wall_s,
     }
+
+
+def _stored(result: LoadResult, expected: str) -> dict[str, int]:
+    """What the server has of the sessions once they are finished: a stream that stopped is told
+    after some seconds that the rest happens without it, and has not heard that rest."""
+    sessions = [report.session for report in result.streams if report.session]
+    deadline = time.monotonic() + FINISHING_S
+    unfinished = LiveSession.objects.filter(id__in=sessions).exclude(state=LiveState.ENDED)
+    while unfinished.exists() and time.monotonic() < deadline:
+        time.sleep(0.5)
+    texts = []
+    for session in sessions:
+        rows = LiveUtterance.objects.filter(session_id=session).order_by("utterance")
+        texts.append(" ".join(rows.values_list("text", flat=True)))
+    return compare(texts, expected) | {"unfinished": unfinished.count()}
 
 
 def _prepared(access: _Access, options: dict[str, Any]) -> dict[str, Any]:
