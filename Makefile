@@ -5,6 +5,7 @@
 # make lint     style, types, import contracts
 # make bench    measures this machine and writes docs/benchmarks.md
 # make bench-engine   the streaming engine with NeMo models: docs/benchmarks-engine.md
+# make bench-failover   kill -9 of each process under live streams: docs/benchmarks-failover.md
 #
 # PORT=8000     port of the site               LAN=1           https for the local network
 # DATA=var      where everything is kept       CERT= KEY=      a certificate of your own (PEM)
@@ -32,7 +33,7 @@ KEYLESS := TRANSCRIBE_DATA_DIR="$(CURDIR)/var" TRANSCRIBE_SECRET_KEY=unused
 SUPERVISE_OPTIONS := $(if $(filter-out 0,$(LAN)),--lan) \
 	$(if $(CERT),--certificate "$(CERT)") $(if $(KEY),--key "$(KEY)")
 
-.PHONY: help run setup test lint bench bench-engine test-postgres chromium models
+.PHONY: help run setup test lint bench bench-engine bench-failover test-postgres chromium models
 .DEFAULT_GOAL := help
 
 help:
@@ -62,6 +63,9 @@ bench: $(VENV)/.all-installed models
 # One thread: what is measured is a core's work.
 bench-engine: $(VENV)/.all-installed models
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.load.bench_engine --page docs/benchmarks-engine.md
+
+bench-failover: $(VENV)/.all-installed
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.load.failover --page docs/benchmarks-failover.md
 
 # The speech models that the tests need, in the default store.
 models: $(VENV)/.run-installed

@@ -6,10 +6,10 @@ anywhere on the way shows in the text.
 
 from __future__ import annotations
 
-import io
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from uuid import UUID
 
 import soundfile
 
-from asr_engine.audio import float_to_pcm16, samples_to_ms
+from asr_engine.audio import BYTES_PER_SAMPLE, float_to_pcm16, samples_to_ms
 from asr_engine.backends import scripted
 from tests.e2e.conftest import Server
 from transcription.runners.caption import CaptionStream, PcmSource
@@ -32,8 +32,37 @@ class Caption:
     end_ms: int
 
 
+class Speech(PcmSource):
+    """Utterances of numbered words, until there are `words` of them or `is_over` is set."""
+
+    def __init__(self, *, first: int, words: int, utterance_words: int) -> None:
+        self.blocks: list[int | None] = []
+        """What was begun so far; an utterance that was begun is said to its end."""
+        self.is_over = False
+        self._numbers = range(first, first + words, utterance_words)
+        self._utterance_words = utterance_words
+
+    @property
+    def pcm(self) -> bytes:
+        return float_to_pcm16(scripted.encode_blocks(self.blocks))
+
+    async def packets(self, samples: int) -> AsyncIterator[bytes]:
+        size, rest = samples * BYTES_PER_SAMPLE, b""
+        for number in self._numbers:
+            utterance = scripted.script(self._utterance_words, first=number)
+            self.blocks += utterance
+            rest += float_to_pcm16(scripted.encode_blocks(utterance))
+            while len(rest) >= size:
+                yield rest[:size]
+                rest = rest[size:]
+            if self.is_over:
+                break
+        if rest:
+            yield rest
+
+
 class Speaker:
-    """One stream with words of its own, from `first` on."""
+    """One stream with words of its own, from `first` on, which counts up to `words` of them."""
 
     def __init__(
         self,
@@ -45,16 +74,11 @@ class Speaker:
         utterance_words: int = 8,
         speed: float = 1.0,
     ) -> None:
-        self.blocks = scripted.script(words, first=first, utterance_words=utterance_words)
-        self.pcm = float_to_pcm16(scripted.encode_blocks(self.blocks))
+        self.speech = Speech(first=first, words=words, utterance_words=utterance_words)
         self.finals: dict[int, str] = {}
         self.changed_finals = 0
         self.captions: list[Caption] = []
         self.stream = CaptionStream(url, token, speed=speed, on_event=self._hear)
-
-    @property
-    def seconds(self) -> float:
-        return len(self.blocks) * scripted.BLOCK_SAMPLES / scripted.SAMPLE_RATE
 
     @property
     def spoken_ms(self) -> int:
@@ -67,7 +91,7 @@ class Speaker:
 
     async def speak(self) -> None:
         """From the first word to the closed session. Raises CaptionError."""
-        await self.stream.run(PcmSource(io.BytesIO(self.pcm), is_live=False))
+        await self.stream.run(self.speech)
 
     def _hear(self, event: dict[str, Any]) -> None:
         if event["type"] in {"partial", "final"}:
@@ -116,7 +140,7 @@ def judge(server: Server, speaker: Speaker) -> Verdict:
         " WHERE session_id = ? AND kind = 'gap' ORDER BY start_ms",
         speaker.session,
     )
-    said = scripted.script_text(speaker.blocks).split()
+    said = scripted.script_text(speaker.speech.blocks).split()
     stored = " ".join(text for _utterance, _start_ms, text in rows)
     counts = Counter(stored.split())
     starts = [start_ms for _utterance, start_ms, _text in rows]
@@ -132,7 +156,7 @@ def judge(server: Server, speaker: Speaker) -> Verdict:
         changed_finals=speaker.changed_finals,
         wrongly_shown=speaker.shown() != stored,
         gaps_ms=tuple((start_ms, end_ms) for start_ms, end_ms in gaps),
-        is_audio_whole=_recorded(server, speaker.session) == speaker.pcm,
+        is_audio_whole=_recorded(server, speaker.session) == speaker.speech.pcm,
     )
 
 

@@ -28,8 +28,8 @@ PROCESSES: Final = ("engine", "recorder", "web", "broker", "audio")
 NETWORK_FAILURES: Final = ("cut", "stall")
 SPEED: Final = 2.0
 """Times real time. A session that began just now takes half a minute more than it is old."""
-WORDS_PER_SECOND: Final = 4
-"""Eight words in 0.8 s, then 1.2 s of silence."""
+WORDS_PER_SECOND: Final = 2.5
+"""Eight words in 0.8 s, between two pauses of 1.2 s."""
 RESTART_TIMEOUT_S: Final = 30.0
 CLOSE_TIMEOUT_S: Final = 120.0
 

@@ -11,7 +11,7 @@ from tests.chaos.speaker import WELL
 from tests.chaos.storm import NETWORK_FAILURES, PROCESSES, make_token, plan, ride_out
 from tests.e2e.conftest import Server, make_server
 
-SECONDS = 18.0
+SECONDS = 14.0
 
 
 @pytest.fixture(scope="module")
