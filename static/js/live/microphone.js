@@ -5,7 +5,7 @@ export function hearingObstacle() {
   if (navigator.mediaDevices?.getUserMedia === undefined) {
     return window.isSecureContext
       ? "This browser gives pages no microphone. Use a current Chrome, Edge, Firefox or Safari."
-      : "This page came by http, and browsers give a microphone only to pages that came by https. Open the same address with https:// to start captions.";
+      : "This page came by http, and browsers give a microphone only to pages that came by https. Open the same address with https:// to start captions. Where that fails, ask an administrator to switch https on (make run LAN=1).";
   }
   if (window.AudioWorkletNode === undefined) {
     return "This browser is too old to hear the microphone well. Use a current Chrome, Edge, Firefox or Safari.";
