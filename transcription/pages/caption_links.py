@@ -26,7 +26,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from transcription import selectors
 from transcription.errors import InvalidInputError, ProductError
-from transcription.models import LiveSession
+from transcription.models import CaptionLink, LiveSession
 from transcription.pages.errors import PAGES, Sentences, error_page
 from transcription.pages.live import (
     LOOPBACK_NAMES,
@@ -78,6 +78,7 @@ def live_links(request: PersonRequest, session_id: UUID) -> HttpResponse:
             "code": code.svg_data_uri(border=2, dark="#1a1f23", light="#ffffff", omitsize=True),
         }
     now = timezone.now()
+    links = CaptionLink.objects.filter(session=session)[:SHOWN_LINKS]
     base = made["address"] if made else request.build_absolute_uri(_captions_page(session))
     context = {
         "session": session,
@@ -85,7 +86,7 @@ def live_links(request: PersonRequest, session_id: UUID) -> HttpResponse:
         "base": base,
         "captions_address": request.build_absolute_uri(_captions_page(session)),
         "form": LinkForm(),
-        "links": [(link, link.is_open(now)) for link in session.links.all()[:SHOWN_LINKS]],
+        "links": [(link, link.is_open(now)) for link in links],
         "is_offered": settings.SITE.share_links,
         "is_loopback": request.get_host().rsplit(":", 1)[0] in LOOPBACK_NAMES,
     }

@@ -135,5 +135,5 @@ class CaptionsSocket(CookieSocket):
         return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else 0
 
     def _query(self, name: str) -> str:
-        query = parse_qs(self.scope["query_string"].decode("latin1"))
-        return query.get(name, [""])[-1]
+        text: str = self.scope["query_string"].decode("latin1")
+        return parse_qs(text).get(name, [""])[-1]

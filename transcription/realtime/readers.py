@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -50,7 +50,7 @@ class Readers:
 
     async def count(self, session: str) -> int:
         """Of all processes. Raises RedisError."""
-        processes = await self._broker.srandmember(READERS_KEY, MAX_PROCESSES)
+        processes: Any = await self._broker.srandmember(READERS_KEY, MAX_PROCESSES)
         names = [process.decode() for process in processes]
         async with self._broker.pipeline(transaction=False) as pipeline:
             for name in names:
@@ -86,7 +86,9 @@ class Readers:
         async with self._broker.pipeline(transaction=True) as pipeline:
             pipeline.delete(key)
             if self._counts:
-                pipeline.hset(key, mapping=dict(self._counts))
+                pipeline.hset(
+                    key, mapping={name: str(count) for name, count in self._counts.items()}
+                )
                 pipeline.expire(key, BEAT_TTL_S)
                 pipeline.sadd(READERS_KEY, self._process)
             await pipeline.execute()

@@ -139,7 +139,7 @@ class SetLanguage:
 
 
 Change = SetMode | SetLanguage
-ClientMessage = Hello | Mark | Refetch | Change
+ClientMessage = Hello | Mark | Refetch | ShowLink | Change
 
 
 def parse_message(text: str) -> ClientMessage:

@@ -49,7 +49,8 @@ def create_caption_link(*, session: LiveSession, hours: int) -> tuple[CaptionLin
     if hours not in LIFETIMES:
         raise InvalidInputError("Choose for how long the link is open.")
     now = timezone.now()
-    if session.links.filter(revoked_at=None, expires_at__gt=now).count() >= MAX_OPEN_LINKS:
+    links = CaptionLink.objects.filter(session=session, revoked_at=None, expires_at__gt=now)
+    if links.count() >= MAX_OPEN_LINKS:
         raise ConflictError(
             f"This session has {MAX_OPEN_LINKS} open links already. Withdraw one of them first."
         )
