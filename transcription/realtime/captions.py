@@ -22,6 +22,7 @@ from transcription.realtime.fanout import CaptionEvent
 from transcription.realtime.limits import viewer_limits
 from transcription.realtime.socket import CookieSocket, LiveSocket
 from transcription.services import caption_links
+from transcription.services.readers import now_ms, readers_key
 
 FOR_THE_SPEAKER: Final = frozenset({"ack", "taken"})
 LINK_TIMEOUT_S: Final = 10.0
@@ -70,7 +71,7 @@ class CaptionsSocket(CookieSocket):
     async def on_tick(self) -> None:
         if not self._is_speaker:
             return
-        count = await self.links.readers.count(self.session_id)
+        count = await self.links.broker.zcount(readers_key(self.session_id), now_ms(), "+inf")
         if count != self._told_readers:
             self._told_readers = count
             await self.say(wire.readers_event(self.session_id, count))
@@ -109,8 +110,6 @@ class CaptionsSocket(CookieSocket):
             who, limits = secrets.token_hex(8), viewer_limits(self.session_id)
             await self.links.places.take(who, *limits)
             self.at_end(self.links.places.give_back, who, *limits)
-            self.links.readers.enter(self.session_id)
-            self.at_end(self.links.readers.leave, self.session_id)
         await self.follow()
         state: str = session.state
         if state in {LiveState.LIVE, LiveState.WAITING} and await self.links.is_paused(

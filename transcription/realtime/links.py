@@ -6,7 +6,6 @@ Sockets share them: the first one opens them, the last one closes them.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,13 +13,11 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from redis.asyncio import BlockingConnectionPool, Redis
-from redis.exceptions import RedisError
 
 from asr_engine.protocol import ViewerEvent, captions_channel, encode, session_key
 from transcription.realtime.fanout import Fanout
 from transcription.realtime.places import Places
 from transcription.realtime.publisher import AudioPublisher
-from transcription.realtime.readers import Readers
 from webapp.config import site_settings
 
 BROKER_CONNECTIONS: Final = 64
@@ -37,7 +34,6 @@ class Links:
     publisher: AudioPublisher
     fanout: Fanout
     audio: Redis
-    readers: Readers
     places: Places
     users: int = 0
 
@@ -59,8 +55,6 @@ class Links:
     async def close(self) -> None:
         await self.fanout.close()
         await self.places.close()
-        with contextlib.suppress(RedisError, OSError):  # what was told runs out by itself
-            await self.readers.close()
         await self.publisher.drain()
         await self.broker.aclose()
         await self.audio.aclose()
@@ -89,9 +83,7 @@ async def shared_links() -> AsyncIterator[Links]:
         settings = site_settings()
         broker = _connect(settings.broker_url, BROKER_CONNECTIONS)
         audio = _connect(settings.audio_url, AUDIO_CONNECTIONS)
-        links = Links(
-            broker, AudioPublisher(audio), Fanout(broker), audio, Readers(broker), Places(broker)
-        )
+        links = Links(broker, AudioPublisher(audio), Fanout(broker), audio, Places(broker))
         _links[loop] = links
     links.users += 1
     try:

@@ -11,9 +11,9 @@ from asr_engine.protocol import ViewerEvent
 from tests.fakes.live import Page, final, log_in, make_session, publish, servers
 from tests.fakes.pages import make_recording
 from transcription.models import CaptionLink, LiveMarkKind, LiveSession, LiveState, Visibility
-from transcription.realtime import captions, readers, socket
+from transcription.realtime import captions, socket
 from transcription.services import caption_links, live_sessions
-from transcription.services.readers import READERS_KEY, count_readers, readers_key
+from transcription.services.readers import count_readers, now_ms, readers_key
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -325,7 +325,6 @@ async def test_the_speaker_is_told_how_many_read(
     session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "TICK_S", 0.1)
-    monkeypatch.setattr(readers, "SETTLE_S", 0.1)
     speaker = await open_captions(session, alice, "?as=speaker")
     assert (await speaker.hear("readers"))["count"] == 0
     page = await open_captions(session, alice)
@@ -342,7 +341,6 @@ async def test_only_the_owner_is_the_speaker(
     alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "TICK_S", 0.1)
-    monkeypatch.setattr(readers, "SETTLE_S", 0.1)
     session = await sync_to_async(make_session)(alice, visibility=Visibility.ORGANISATION)
     speaker = await open_captions(session, alice, "?as=speaker")
     page = await open_captions(session, bob, "?as=speaker")
@@ -351,11 +349,9 @@ async def test_only_the_owner_is_the_speaker(
     await speaker.leave()
 
 
-async def test_what_a_dead_process_told_runs_out(session: LiveSession, alice: User) -> None:
+async def test_readers_of_a_dead_process_run_out(session: LiveSession) -> None:
+    key = readers_key(str(session.id))
     async with servers() as (broker, _):
-        await broker.sadd(READERS_KEY, "dead", "other")
-        await broker.hset(readers_key("other"), str(session.id), "3")
-        counter = readers.Readers(broker)
-        assert await counter.count(str(session.id)) == 3
-        assert not await broker.sismember(READERS_KEY, "dead")
-        await broker.delete(readers_key("other"), READERS_KEY)
+        await broker.zadd(key, {"gone": now_ms() - 1, "here": now_ms() + 60_000})
+        assert await sync_to_async(count_readers)([str(session.id)]) == [1]
+        await broker.delete(key)
