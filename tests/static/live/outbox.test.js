@@ -259,3 +259,26 @@ test("after stop nothing more is accepted", () => {
   outbox.acknowledge(RATE);
   assert.deepEqual(outbox.items.map((item) => item.kind), ["stop"]);
 });
+
+test("another tab goes on with what was kept, the packet that was being filled included", () => {
+  const first = new Outbox();
+  const microphone = new Microphone(first);
+  microphone.speak(1.1);
+  first.flush();
+  const second = new Outbox({ state: first.state, items: first.items });
+  microphone.outbox = second;
+  microphone.speak(0.9);
+  second.stop();
+  second.ready(200, 0);
+  assert.equal(assertContiguous(sendAll(second), 0), 2 * RATE);
+  assert.equal(second.lostMs, 0);
+});
+
+test("what was never heard is counted", () => {
+  const outbox = new Outbox();
+  const microphone = new Microphone(outbox);
+  microphone.speak(1);
+  microphone.wait(7);
+  microphone.speak(1);
+  assert.equal(outbox.lostMs, 7000);
+});
