@@ -4,6 +4,7 @@
 # make setup    the first half of `make run`
 # make lint     style, types, import contracts
 # make bench    measures this machine and writes docs/benchmarks.md
+# make bench-live     many microphones and readers at once: docs/benchmarks-live.md (OPTIONS=)
 # make bench-engine   the streaming engine with NeMo models: docs/benchmarks-engine.md
 # make bench-failover   kill -9 of each process under live streams: docs/benchmarks-failover.md
 #
@@ -33,7 +34,7 @@ KEYLESS := TRANSCRIBE_DATA_DIR="$(CURDIR)/var" TRANSCRIBE_SECRET_KEY=unused
 SUPERVISE_OPTIONS := $(if $(filter-out 0,$(LAN)),--lan) \
 	$(if $(CERT),--certificate "$(CERT)") $(if $(KEY),--key "$(KEY)")
 
-.PHONY: help run setup test lint bench bench-engine bench-failover test-postgres chromium models
+.PHONY: help run setup test lint bench bench-engine bench-live bench-failover test-postgres chromium models
 .DEFAULT_GOAL := help
 
 help:
@@ -66,6 +67,10 @@ bench-engine: $(VENV)/.all-installed models
 
 bench-failover: $(VENV)/.all-installed
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.load.failover --page docs/benchmarks-failover.md
+
+# Half an hour; more with OPTIONS="--soak-hours 4 --peer whisper-live" (see its --help).
+bench-live: $(VENV)/.all-installed
+	@$(BIN)/python -m tests.load.bench_live $(OPTIONS)
 
 # The speech models that the tests need, in the default store.
 models: $(VENV)/.run-installed
