@@ -25,11 +25,13 @@ from transcription.runners.caption import CaptionStream, PcmSource
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A partial or final that came live, and the position in the audio that it reaches."""
+    """A partial, or a final that had not been shown: when it came, the position in the audio that
+    it reaches, and how long before that it was spoken."""
 
     at_s: float
     is_final: bool
     end_ms: int
+    lag_s: float
 
 
 class Speech(PcmSource):
@@ -79,6 +81,7 @@ class Speaker:
         self.changed_finals = 0
         self.captions: list[Caption] = []
         self.stream = CaptionStream(url, token, speed=speed, on_event=self._hear)
+        self._speed = speed
 
     @property
     def spoken_ms(self) -> int:
@@ -94,13 +97,20 @@ class Speaker:
         await self.stream.run(self.speech)
 
     def _hear(self, event: dict[str, Any]) -> None:
-        if event["type"] in {"partial", "final"}:
-            is_final = event["type"] == "final"
-            self.captions.append(Caption(time.monotonic(), is_final, event["end_ms"]))
-        for stored in event["events"] if event["type"] == "history" else [event]:
-            if stored["type"] == "final":
-                known = self.finals.setdefault(stored["utterance"], stored["text"])
-                self.changed_finals += known != stored["text"]
+        for heard in event["events"] if event["type"] == "history" else [event]:
+            if heard["type"] == "final":
+                is_new = heard["utterance"] not in self.finals
+                known = self.finals.setdefault(heard["utterance"], heard["text"])
+                self.changed_finals += known != heard["text"]
+            else:
+                is_new = heard["type"] == "partial"
+            if is_new:
+                self._note_caption(heard)
+
+    def _note_caption(self, event: dict[str, Any]) -> None:
+        now, end_ms = time.monotonic(), event["end_ms"]
+        lag_s = now - self.stream._started_s - end_ms / 1000 / self._speed
+        self.captions.append(Caption(now, event["type"] == "final", end_ms, lag_s))
 
     def shown(self) -> str:
         return " ".join(self.finals[number] for number in sorted(self.finals))

@@ -24,15 +24,19 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from dotenv import dotenv_values
+from redis.asyncio import Redis
 
+from asr_engine import client
 from asr_engine.backends import scripted
+from asr_engine.protocol import EngineStatus
 from tests.chaos.speaker import Speaker, Verdict, judge
 from tests.chaos.storm import kill, make_token
 from tests.e2e.conftest import ROOT, Server, make_server
@@ -41,7 +45,8 @@ from tests.load.machine import load, machine
 
 NOTHING: Final = "nothing"
 RESTARTED: Final = (NOTHING, "engine", "recorder", "web", "broker", "audio", "jobs")
-STANDBY: Final = ("engine", "recorder", "drain")
+DRAIN: Final = "drain"
+STANDBY: Final = (NOTHING, "engine", "recorder", DRAIN)
 UTTERANCE_WORDS: Final = 16
 UTTERANCE_S: Final = 0.1 * UTTERANCE_WORDS + 2 * 1.2
 WARM_UP_S: Final = 6.0
@@ -59,17 +64,20 @@ ROOMY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One failure under load, and how long each stream waited for words spoken after it."""
+    """One failure under load: how long each stream waited for words spoken after it, and by how
+    much its latest final came after the words."""
 
     what: str
     captions_s: tuple[float, ...]
     finals_s: tuple[float, ...]
+    final_lags_s: tuple[float, ...]
 
     def figures(self) -> dict[str, Any]:
         return {
             "what": self.what,
             "captions_s": _spread(self.captions_s),
             "finals_s": _spread(self.finals_s),
+            "final_lags_s": _spread(self.final_lags_s),
         }
 
 
@@ -104,8 +112,11 @@ class Crowd:
             await asyncio.sleep(spread_s)
         await self._until(lambda: all(speaker.captions for speaker in self.speakers))
 
-    async def go_through(self, what: str, strike: Callable[[], Any]) -> Phase:
-        """Strike, and wait until words that were spoken after it have come for every stream."""
+    async def go_through(
+        self, what: str, strike: Callable[[], Awaitable[None]], lasts_s: float
+    ) -> Phase:
+        """Strike, and wait until words that were spoken after it have come for every stream, and
+        for `lasts_s` at least."""
         at_s = time.monotonic()
         spoken_ms = [speaker.spoken_ms for speaker in self.speakers]
         seen = [len(speaker.captions) for speaker in self.speakers]
@@ -121,7 +132,12 @@ class Crowd:
             return tuple(waited)
 
         await self._until(lambda: len(waits(finals_only=True)) == len(self.speakers))
-        return Phase(what, waits(finals_only=False), waits(finals_only=True))
+        await asyncio.sleep(max(0.0, at_s + lasts_s - time.monotonic()))
+        lags = [
+            max(caption.lag_s for caption in speaker.captions[count:] if caption.is_final)
+            for speaker, count in zip(self.speakers, seen, strict=True)
+        ]
+        return Phase(what, waits(finals_only=False), waits(finals_only=True), tuple(lags))
 
     async def end(self) -> list[Verdict]:
         """Let all finish what they say and be transcribed again, and judge what is stored."""
@@ -156,16 +172,9 @@ async def run_restarted(
     crowd = Crowd(server, token, streams)
     await crowd.begin()
     await asyncio.sleep(WARM_UP_S)
-    phases = []
-    for name in names:
-        until_s = time.monotonic() + between_s
-
-        async def strike(name: str = name) -> None:
-            if name != NOTHING:
-                await kill(server, name)
-
-        phases.append(await crowd.go_through(name, strike))
-        await asyncio.sleep(max(0.0, until_s - time.monotonic()))
+    phases = [
+        await crowd.go_through(name, partial(strike, server, name), between_s) for name in names
+    ]
     return report("restarted", phases, await crowd.end())
 
 
@@ -175,17 +184,13 @@ async def run_standby(
     crowd = Crowd(server, token, streams)
     await crowd.begin()
     with second_processes(server):
+        await wait_for_engine(server, lambda status: not status.is_draining)
         await asyncio.sleep(WARM_UP_S)
         phases = []
         for name in names:
-            until_s = time.monotonic() + between_s
-            if name == "drain":
-                phases.append(await crowd.go_through("drain", lambda: drain(server)))
-            else:
-                with supervisor_held(server):
-                    phase = await crowd.go_through(name, lambda: kill(server, name))  # noqa: B023
-                    phases.append(phase)
-            await asyncio.sleep(max(0.0, until_s - time.monotonic()))
+            with nullcontext() if name in {NOTHING, DRAIN} else supervisor_held(server):
+                phase = await crowd.go_through(name, partial(strike, server, name), between_s)
+            phases.append(phase)
         return report("standby", phases, await crowd.end())
 
 
@@ -225,9 +230,29 @@ def supervisor_held(server: Server) -> Iterator[None]:
         os.kill(server.process.pid, signal.SIGCONT)
 
 
-async def drain(server: Server) -> None:
-    """Empty the engine that has the streams, the second one by now, as an administrator would."""
-    await asyncio.to_thread(server.manage, "engines", "drain", SECOND_ENGINE)
+async def strike(server: Server, name: str) -> None:
+    """kill -9 a process; or empty the engine that has the streams, the second one by now."""
+    if name == DRAIN:
+        async with broker_of(server) as broker:
+            await client.order_drain(broker, SECOND_ENGINE, is_draining=True)
+        await wait_for_engine(server, lambda status: status.is_draining and not status.sessions)
+    elif name != NOTHING:
+        await kill(server, name)
+
+
+async def wait_for_engine(server: Server, holds: Callable[[EngineStatus], bool]) -> None:
+    """Until the second engine says of itself what is wanted."""
+    async with broker_of(server) as broker, asyncio.timeout(RECOVERY_TIMEOUT_S):
+        while not any(  # noqa: ASYNC110 -- another process
+            status.engine == SECOND_ENGINE and holds(status)
+            for status in await client.engine_statuses(broker)
+        ):
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+def broker_of(server: Server) -> Redis:
+    settings = dotenv_values(server.data_dir / "settings.env")
+    return Redis.from_url(settings["TRANSCRIBE_BROKER_URL"] or "")
 
 
 def report(kind: str, phases: list[Phase], verdicts: list[Verdict]) -> dict[str, Any]:
