@@ -114,6 +114,7 @@ class CaptionStream:
         self._started_s = 0.0
         self._spoken_s: list[float] = []
         self._sequence = 0
+        self._asked_seq = 0
 
     async def run(self, source: PcmSource) -> StreamReport:
         """Stream all of `source`. Raises CaptionError when the server refuses it for good."""
@@ -170,9 +171,12 @@ class CaptionStream:
         sender = asyncio.create_task(self._send(socket))
         try:
             async for message in socket:
-                self._hear(json.loads(message))
+                event = json.loads(message)
+                self._hear(event)
                 if self._is_finished:
                     return
+                if event["type"] == "head":
+                    await self._fetch_missed(socket, event["seq"])
             if self._is_stop_sent:  # closed normally: the rest happens without us
                 self._is_finished = True
         finally:
@@ -220,6 +224,14 @@ class CaptionStream:
             now = time.monotonic()
             self.report.sent_at_s.append(now)
             self.report.late_s.append(now - self._spoken_s[packet.sequence])
+
+    async def _fetch_missed(self, socket: ClientConnection, seq: int) -> None:
+        """Ask for the stored changes up to `seq` that never came: what is told while the broker is
+        away is told to nobody."""
+        asked, self._asked_seq = self._asked_seq, max(seq, self._asked_seq)
+        missed = set(range(asked + 1, seq + 1)) - self.report.heard.seqs
+        if missed:
+            await socket.send(json.dumps({"type": "refetch", "after_seq": min(missed) - 1}))
 
     def _in_flight(self) -> int:
         next_sample = self._unsent[0].first_sample

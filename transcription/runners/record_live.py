@@ -60,6 +60,9 @@ BLOCK_MS: Final = 50
 BATCH: Final = 200
 SLOW_TICKS: Final = 5
 """Every so many ticks: heads for viewers, clocks to the database."""
+HEADS_AFTER_LOSS: Final = 4
+"""Ticks with heads after a server was away: what was announced meanwhile reached nobody, and the
+web processes come back to the broker in their own time."""
 HEARD_TIMEOUT_S: Final = 120.0
 """How long an ended session waits for engines that were to finish it. The job hears it anyway."""
 UNSTARTED_LIFE: Final = timedelta(days=1)
@@ -86,6 +89,7 @@ class Recorder:
         self._audio_run = ""
         self._whole: set[str] = set()
         self._ticks = 0
+        self._extra_heads = 0
         self._next_tick_s = 0.0
 
     def run(self, should_stop: Callable[[], bool]) -> None:
@@ -97,6 +101,7 @@ class Recorder:
             except (RedisError, DatabaseError, OSError) as error:
                 log.warning("recorder_step_failed", error=type(error).__name__)
                 self._has_pending = True
+                self._extra_heads = HEADS_AFTER_LOSS
                 time.sleep(RETRY_S)
         self.close()
 
@@ -145,6 +150,7 @@ class Recorder:
                 raise
         self._is_leading = True
         self._has_pending = True
+        self._extra_heads = HEADS_AFTER_LOSS
         self._audio_run = ""
         self._tidy_ended()
 
@@ -293,9 +299,13 @@ class Recorder:
         self._trim()
         self._refill_lost()
         self._ticks += 1
-        if self._ticks % SLOW_TICKS == 0:
+        is_slow_tick = self._ticks % SLOW_TICKS == 0
+        if is_slow_tick:
             self._note_clocks(list(sessions.values()))
             self._end_unstarted()
+        if is_slow_tick or self._extra_heads:
+            self._extra_heads = max(0, self._extra_heads - 1)
+            self._announce_heads(list(sessions.values()))
 
     def _follow(self, session: LiveSession) -> None:
         acknowledged: Any = self._broker.hget(session_key(str(session.id)), "acknowledged_sample")
@@ -366,6 +376,9 @@ class Recorder:
             for session in sessions:
                 if session.samples != self._tracks[str(session.id)].synced_sample:
                     self._note_clock(str(session.id))
+
+    def _announce_heads(self, sessions: list[LiveSession]) -> None:
+        """What each session's last change is: who has not seen it asks for it."""
         for session in sessions:
             self._announce(ViewerEvent(type="head", session=str(session.id), seq=session.last_seq))
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import soundfile
+from websockets.asyncio.client import ClientConnection
 
 from asr_engine.backends import scripted
 from asr_engine.errors import AudioError
@@ -48,3 +51,21 @@ def test_refusal_that_may_pass_is_tried_again_once_a_session_runs() -> None:
     stream._refused({"code": "no_engine", "reason": "No engine."})
     with pytest.raises(CaptionError):
         stream._refused({"code": "not_found", "reason": "Nothing here."})
+
+
+async def test_a_head_beyond_what_was_heard_is_asked_about_once() -> None:
+    """Who listens while the broker is away hears nothing, and is told of it by the next head."""
+    stream = CaptionStream("ws://localhost", "token")
+    asked: list[dict[str, Any]] = []
+
+    class Socket:
+        async def send(self, text: str) -> None:
+            asked.append(json.loads(text))
+
+    socket = cast("ClientConnection", Socket())
+    stream.report.heard.seqs = {1, 2, 4}
+    await stream._fetch_missed(socket, 4)
+    await stream._fetch_missed(socket, 4)
+    stream.report.heard.seqs |= {3, 5}
+    await stream._fetch_missed(socket, 5)
+    assert asked == [{"type": "refetch", "after_seq": 2}]

@@ -14,6 +14,7 @@ import soundfile
 from django.db import OperationalError
 from django.utils import timezone
 from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from asr_engine.protocol import (
     EVENTS_KEY,
@@ -484,6 +485,31 @@ def test_an_end_that_was_lost_with_its_stream_is_given_back(
         (AudioEntryKind.AUDIO, 16000),
         (AudioEntryKind.END, 16000),
     ]
+
+
+def test_heads_come_at_once_after_a_server_was_away(
+    recorder: Recorder, session: LiveSession, viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was announced meanwhile reached nobody; who has missed something learns it now."""
+    monkeypatch.setattr(record_live, "RETRY_S", 0.0)
+    for _ in range(2 * record_live.SLOW_TICKS):
+        recorder.tick()
+    viewer.heard("head")
+    steps = iter([RedisConnectionError, None])
+    work = recorder.step
+
+    def step() -> bool:
+        if error := next(steps):
+            raise error
+        recorder._next_tick_s = 0
+        return work()
+
+    monkeypatch.setattr(recorder, "step", step)
+    stops = iter([False, False, True])
+    monkeypatch.setattr(recorder, "close", lambda: None)
+    recorder.run(lambda: next(stops))
+    monkeypatch.undo()
+    assert [head.seq for head in viewer.heard("head")] == [session.last_seq]
 
 
 def test_standby_takes_over_when_the_leader_is_gone(
