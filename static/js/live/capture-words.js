@@ -99,21 +99,22 @@ export class CaptureWords {
   }
 
   #liveSentence(status, now) {
+    if (status.lostMs - this.lostMs > WORTH_SAYING_LOST_MS) {
+      this.gapMs = status.lostMs - this.lostMs;
+      this.gapUntilMs = now + CAUGHT_UP_MS;
+      this.hadTrouble = false; // that nothing was lost would not be true
+    }
+    this.lostMs = status.lostMs;
     if (this.hadTrouble) {
       this.hadTrouble = false;
       this.caughtUpUntilMs = now + CAUGHT_UP_MS;
     }
+    if (now < this.gapUntilMs) {
+      return [`${formatLength(this.gapMs)} could not be heard. The captions show the gap.`, "warning"];
+    }
     if (now < this.caughtUpUntilMs) {
       if (status.droppedMs === 0) return ["Caught up. Nothing was lost.", ""];
       return [`Caught up. ${formatLength(status.droppedMs)} were too much to keep and are missing.`, "warning"];
-    }
-    if (status.lostMs - this.lostMs > WORTH_SAYING_LOST_MS) {
-      this.gapMs = status.lostMs - this.lostMs;
-      this.gapUntilMs = now + CAUGHT_UP_MS;
-    }
-    this.lostMs = status.lostMs;
-    if (now < this.gapUntilMs) {
-      return [`${formatLength(this.gapMs)} could not be heard. The captions show the gap.`, "warning"];
     }
     if (status.behindMs > WORTH_SAYING_BEHIND_MS) {
       return [`Captions are ${formatLength(status.behindMs)} behind the voice. They catch up by themselves.`, ""];
