@@ -16,7 +16,6 @@ from typing import Any, Final
 from OpenSSL import crypto
 from twisted.internet import interfaces, ssl
 from twisted.internet.protocol import Protocol
-from twisted.protocols.policies import TimeoutMixin
 from twisted.protocols.tls import TLSMemoryBIOFactory
 
 from webapp.config import Settings
@@ -46,7 +45,7 @@ certificate. These are the steps to trust it, once for each device:</p>
 """
 
 
-def tls_context(settings: Settings) -> ssl.CertificateOptions:
+def tls_context(settings: Settings) -> Any:
     """What the configured certificate and key make; the chain's further certificates go along."""
     found = _CERTIFICATE.findall(Path(settings.tls_certificate).read_bytes())
     own, *chain = (crypto.load_certificate(crypto.FILETYPE_PEM, pem) for pem in found)
@@ -81,20 +80,23 @@ def explanation(head: bytes, settings: Settings) -> bytes:
     )
 
 
-class FirstByte(Protocol, TimeoutMixin):
+class FirstByte(Protocol):
     """A new connection, until it has said what it speaks."""
+
+    transport: Any
 
     def __init__(self, tls: TLSMemoryBIOFactory, address: Any, settings: Settings) -> None:
         self._tls = tls
         self._address = address
         self._settings = settings
         self._head = b""
+        self._giving_up: Any = None
 
     def connectionMade(self) -> None:  # noqa: N802  # Twisted's name
-        self.setTimeout(SILENT_S)
+        self._giving_up = self.transport.reactor.callLater(SILENT_S, self.transport.loseConnection)
 
     def connectionLost(self, reason: Any = None) -> None:  # noqa: N802  # Twisted's name
-        self.setTimeout(None)
+        self._stop_waiting()
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802  # Twisted's name
         self._head += data
@@ -104,9 +106,13 @@ class FirstByte(Protocol, TimeoutMixin):
             self.transport.write(explanation(self._head, self._settings))
             self.transport.loseConnection()
 
+    def _stop_waiting(self) -> None:
+        if self._giving_up.active():
+            self._giving_up.cancel()
+
     def _hand_over(self) -> None:
-        self.setTimeout(None)
-        protocol = self._tls.buildProtocol(self._address)
+        self._stop_waiting()
+        protocol: Any = self._tls.buildProtocol(self._address)
         self.transport.protocol = protocol
         protocol.makeConnection(self.transport)
         protocol.dataReceived(self._head)

@@ -59,7 +59,8 @@ def write_web(broker: redis.Redis, name: str, *, sockets: int, now_s: float) -> 
 def web_processes(broker: redis.Redis, *, now_s: float) -> list[WebProcess]:
     """By name; forgets those that are gone. Raises redis.exceptions.RedisError."""
     found = []
-    for name, value in sorted(broker.hgetall(WEBS_KEY).items()):
+    beats: dict[bytes, bytes] = broker.hgetall(WEBS_KEY)  # type: ignore[assignment]  # bytes, by default
+    for name, value in sorted(beats.items()):
         sockets, _, beaten_at = value.decode().partition(" ")
         age_s = now_s - float(beaten_at)
         if age_s > FORGET_S:

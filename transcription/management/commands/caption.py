@@ -257,7 +257,7 @@ def _stored(result: LoadResult, expected: str) -> dict[str, int]:
         time.sleep(0.5)
     texts = []
     for session in sessions:
-        rows = LiveUtterance.objects.filter(session_id=session).order_by("utterance")
+        rows = LiveUtterance.objects.filter(session__id=session).order_by("utterance")
         texts.append(" ".join(rows.values_list("text", flat=True)))
     return compare(texts, expected) | {"unfinished": unfinished.count()}
 
