@@ -46,6 +46,7 @@ def test_message_of_any_kind_is_understood() -> None:
     assert wire.parse_message('{"type":"pause","sample":5}') == wire.Mark("pause", 5)
     assert wire.parse_message('{"type":"refetch","after_seq":7}') == wire.Refetch(7)
     assert wire.parse_message('{"type":"set_mode","mode_ms":560}') == wire.SetMode(560)
+    assert wire.parse_message('{"type":"set_language","language":"de"}') == wire.SetLanguage("de")
 
 
 @pytest.mark.parametrize("sample", [None, -1, 1.5, True, "5", 2**32])
@@ -58,6 +59,21 @@ def test_sample_must_be_a_whole_number_in_range(sample: object) -> None:
 def test_mode_must_be_a_whole_number_in_range(mode_ms: object) -> None:
     with pytest.raises(errors.InvalidInputError, match="mode_ms"):
         wire.parse_message(json.dumps({"type": "set_mode", "mode_ms": mode_ms}))
+
+
+@pytest.mark.parametrize("language", [None, 7, "x" * 17, ["de"]])
+def test_language_to_change_to_is_a_short_text(language: object) -> None:
+    with pytest.raises(errors.InvalidInputError, match="language"):
+        wire.parse_message(json.dumps({"type": "set_language", "language": language}))
+
+
+def test_a_refused_change_says_which_and_why() -> None:
+    refusal = wire.refusal_of(UnsupportedLanguageError())
+    event = wire.change_refused_event("s", wire.SetLanguage("yo"), refusal)
+    assert (event["type"], event["language"]) == ("language_refused", "yo")
+    assert event["code"] == "unsupported_language"
+    mode = wire.change_refused_event("s", wire.SetMode(77), refusal)
+    assert (mode["type"], mode["mode_ms"]) == ("mode_refused", 77)
 
 
 def test_one_mode_is_told_without_a_choice() -> None:
