@@ -1,9 +1,11 @@
 """Another server of live captions beside ours: the same weights, speech and number of clients.
 
 `whisper-live` is installed into a virtual environment in the run's temporary folder, by pip, and is
-no requirement of this project. Both servers hear English from the Whisper model of the store, in
-real time; the lag of each shown text counts from the end of its words, as that server times them.
-Where the package does not install, the line says so and nothing is compared.
+no requirement of this project. Of what it needs in turn it gets what its web part does; the speech
+packages are those that this project has, the same for both. Both hear English from the Whisper and
+Silero models of the store, in real time; the lag of each shown text counts from the end of its
+words, as that server times them. Where the package does not install, a line says so and nothing is
+compared.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import sysconfig
 import time
 import venv
 from collections.abc import Iterator
@@ -34,6 +37,7 @@ from transcription.runners.caption_report import spread_of
 from webapp.setup import free_port
 
 PACKAGES: Final = {"whisper-live": "whisper-live==0.10.0"}
+WEB_PACKAGES: Final = ("fastapi", "uvicorn", "python-multipart")
 REPEATS: Final = 2
 PACKET_SAMPLES: Final = SAMPLE_RATE // 5
 START_TIMEOUT_S: Final = 120.0
@@ -42,6 +46,8 @@ LAST_WORDS_S: Final = 10.0
 _SERVE: Final = """
 import sys
 from whisper_live.server import TranscriptionServer
+from whisper_live.vad import VoiceActivityDetection
+VoiceActivityDetection.download = staticmethod(lambda *_: sys.argv[3])  # else from the network
 TranscriptionServer().run(
     "127.0.0.1", port=int(sys.argv[1]), backend="faster_whisper",
     faster_whisper_custom_model_path=sys.argv[2], max_clients=64, max_connection_time=3600,
@@ -67,8 +73,13 @@ def install(peer: str, folder: Path) -> Path | None:
     """The Python of a new virtual environment with the peer; None where pip finds no way."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    command = [str(python), "-m", "pip", "install", "--quiet", PACKAGES[peer]]
-    return python if subprocess.run(command, check=False).returncode == 0 else None
+    ours, theirs = sysconfig.get_path("purelib"), next(folder.glob("lib/python*/site-packages"))
+    (theirs / "ours.pth").write_text(f"{ours}\n")
+    pip = [str(python), "-m", "pip", "install", "--quiet"]
+    for packages in (["--no-deps", PACKAGES[peer]], [*WEB_PACKAGES]):
+        if subprocess.run([*pip, *packages], check=False).returncode:
+            return None
+    return python
 
 
 def hear_with_ours(audio: Path, count: int) -> dict[str, Any]:
@@ -102,11 +113,17 @@ def hear_with_ours(audio: Path, count: int) -> dict[str, Any]:
     }
 
 
+def voice_activity_file() -> Path:
+    return engine_settings().model_dir / "silero-vad" / "silero_vad_16k_op15.onnx"
+
+
 @contextmanager
 def peer_server(python: Path, model: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     port = free_port()
     process = subprocess.Popen(
-        [str(python), "-c", _SERVE, str(port), str(model)], stdout=subprocess.DEVNULL
+        [str(python), "-c", _SERVE, str(port), str(model), str(voice_activity_file())],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         yield port, process
