@@ -197,6 +197,7 @@ class LoneTab:
         self.until("document.visibilityState === 'visible'")
 
 
+@pytest.mark.timeout(300 + 3 * HIDDEN_TAB_S)
 def test_a_hidden_tab_loses_no_word_though_the_network_drops(
     server: Server, launch_browser: Callable[..., Browser], tmp_path: Path, wire: Wire
 ) -> None:
