@@ -27,6 +27,7 @@ import torch
 
 from tests.data.nemo.train.model import CONTEXTS, SUBSAMPLING
 from tests.data.nemo.train.strings import SAMPLE_RATE
+from tests.fakes.nemo_pipeline import build_pipeline, give_back_lost_mel_frame
 
 FLUSH_S = 0.3
 STREAMS = 32
@@ -57,81 +58,8 @@ def read_references(manifest: Path, *, is_cut: bool = False) -> list[Reference]:
 
 def make_pipeline(model: Path, decoder: str, context: Sequence[int]) -> Any:
     """NeMo's pipeline for a decoder ("rnnt" or "ctc") and a context, with endpoints off."""
-    from nemo.collections.asr.inference.factory.pipeline_builder import PipelineBuilder
-    from omegaconf import OmegaConf
-
-    pipeline = PipelineBuilder.build_pipeline(
-        OmegaConf.create(
-            {
-                "pipeline_type": "cache_aware",
-                "asr_decoding_type": decoder,
-                "asr_output_granularity": "word",
-                "asr": {
-                    "model_name": str(model),
-                    "device": "cpu",
-                    "device_id": 0,
-                    "compute_dtype": "float32",
-                    "use_amp": False,
-                    "decoding": {
-                        "strategy": "greedy_batch",
-                        "preserve_alignments": False,
-                        "fused_batch_size": -1,
-                        "greedy": {
-                            "use_cuda_graph_decoder": False,
-                            "enable_per_stream_biasing": False,
-                            "preserve_frame_confidence": True,
-                            "max_symbols": 10,
-                        },
-                    },
-                },
-                "streaming": {
-                    "sample_rate": SAMPLE_RATE,
-                    "request_type": "frame",
-                    "att_context_size": list(context),
-                    "batch_size": STREAMS,
-                    "num_slots": STREAMS,
-                    "use_cache": True,
-                    "use_feat_cache": True,
-                    "chunk_size_in_secs": None,
-                    "word_boundary_tolerance": 4,
-                },
-                "endpointing": {"stop_history_eou": -1, "residue_tokens_at_end": 2},
-                "confidence": {
-                    "exclude_blank": True,
-                    "aggregation": "mean",
-                    "method_cfg": {
-                        "name": "entropy",
-                        "entropy_type": "tsallis",
-                        "alpha": 0.5,
-                        "entropy_norm": "exp",
-                    },
-                },
-                "itn": {
-                    "input_case": "lower_cased",
-                    "whitelist": None,
-                    "overwrite_cache": False,
-                    "max_number_of_permutations_per_split": 729,
-                    "left_padding_size": 4,
-                    "batch_size": 32,
-                    "n_jobs": 1,
-                },
-                "enable_itn": False,
-                "enable_nmt": False,
-                "matmul_precision": "high",
-                "log_level": 40,
-                "cache_dir": None,
-                "lang": None,
-                "return_tail_result": False,
-            }
-        )
-    )
-    # NeMo 3.0.0 computes the buffer's frames as int(0.16999999999999998 / 0.01) where the right
-    # context is 0, and so loses one frame of every chunk's look-back.
-    frames = pipeline.pre_encode_cache_size + pipeline.model_chunk_size
-    pipeline.buffer_size_in_secs = frames * pipeline.window_stride + 1e-9
-    pipeline.expected_feature_buffer_len = frames
-    pipeline.init_bufferer_for_cache_aware_streaming()
-    return pipeline
+    pipeline = build_pipeline(model, decoder=decoder, att_context_size=context, slots=STREAMS)
+    return give_back_lost_mel_frame(pipeline)
 
 
 def chunks(samples: torch.Tensor, stream: int, size: int) -> Iterator[Any]:
