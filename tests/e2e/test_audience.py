@@ -28,6 +28,17 @@ NEW_SESSION = """async () => {
 }"""
 SETTLED = """() => new Promise((done) =>
     requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"""
+AT_REST = """() => new Promise((done) => {
+    const scroll = document.querySelector(".captions-scroll");
+    let place = scroll.scrollTop;
+    let frames = 0;
+    const look = () => {
+        frames = scroll.scrollTop === place ? frames + 1 : 0;
+        place = scroll.scrollTop;
+        return frames < 20 ? requestAnimationFrame(look) : done();
+    };
+    look();
+})"""  # a turn of the wheel is a movement of many frames
 SENTENCE = (
     "let me begin with the move to the new building since most of you will have questions about it "
     "and about the lifts on the north side which are not ready so that the first week will be the "
@@ -170,7 +181,7 @@ def test_who_scrolled_up_is_left_alone_and_finds_back(
     logged_in_page.locator(".captions-scroll").hover()
     logged_in_page.mouse.wheel(0, -1500)
     expect(logged_in_page.locator(".captions-back")).to_be_visible()
-    wire.settle()
+    logged_in_page.evaluate(AT_REST)
     before = logged_in_page.evaluate(ON_SCREEN)
     assert len(before) > 3
     for count in range(1, len(WORDS)):
