@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import secrets
 import signal
@@ -111,6 +112,10 @@ def main() -> int:
         return 1
     if settings.metrics_port:
         start_http_server(settings.metrics_port, addr="127.0.0.1", registry=engine.metrics.registry)
+    # What was loaded stays: without this, each full collection looks through all of it again while
+    # every stream waits.
+    gc.collect()
+    gc.freeze()
     asyncio.run(serve(engine, settings))
     return 0
 

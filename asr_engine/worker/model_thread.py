@@ -17,8 +17,12 @@ from typing import TypeVar
 import structlog
 
 from asr_engine.errors import ModelError, place_of
-from asr_engine.events import StreamEvent
+from asr_engine.events import Partial, StreamEvent
 from asr_engine.streaming import Engine
+
+GATHER_S = 0.010
+"""Partials of steps that follow each other this closely are told together: the two chunks that one
+packet completes make one partial, not two, the second of which would wait for its turn."""
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -102,6 +106,8 @@ class ModelThread:
 
     def _work(self, deliver: Callable[[list[StreamEvent]], object]) -> None:
         has_worked = False
+        gathered: list[StreamEvent] = []
+        gathering_since_s = 0.0
         while True:
             calls = self._take_calls(is_idle=not has_worked)
             if calls is None:
@@ -114,8 +120,13 @@ class ModelThread:
                 raise ModelError("the model fails whatever it is given")
             self.behind_ms = self._engine.behind_ms()
             self.free_slots = self._engine.free_slots
-            if events := self._engine.take_events():
-                deliver(events)
+            now = time.monotonic()
+            gathering_since_s = gathering_since_s if gathered else now
+            gathered += self._engine.take_events()
+            may_wait = has_worked and now - gathering_since_s < GATHER_S
+            if gathered and not (may_wait and all(isinstance(e, Partial) for e in gathered)):
+                deliver(gathered)
+                gathered = []
             self._working_since_s = None
 
     def _take_calls(self, *, is_idle: bool) -> list[Call] | None:

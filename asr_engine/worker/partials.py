@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from asr_engine.events import Partial
 
 PARTIAL_INTERVAL_S = 0.2
-BURST = 2
+BURST = 3
 """Turns that a quiet stream has saved up. With one alone, a partial that came shortly after another
-would wait for nearly a whole turn, and so would each one after it."""
+would wait for nearly a whole turn, and so would each one after it until the speaker pauses."""
 ENOUGH = 0.85
 """Of a turn: packets come every 200 ms too, give or take, and must not wait for the slowest."""
 

@@ -79,6 +79,7 @@ class Recorder:
         self.leadership = Leadership(broker)
         self._tracks: dict[str, AudioTrack] = {}
         self._marks: deque[tuple[str, TrackMark]] = deque()
+        self._announcements: list[ViewerEvent] = []
         self._ended_at_s: dict[str, float] = {}
         self._heard: set[str] = set()
         self._syncs: dict[str, Future[int]] = {}
@@ -100,6 +101,7 @@ class Recorder:
                     time.sleep(RETRY_S)
             except (RedisError, DatabaseError, OSError) as error:
                 log.warning("recorder_step_failed", error=type(error).__name__)
+                self._announcements.clear()  # heads lead readers to what is stored
                 self._has_pending = True
                 self._extra_heads = HEADS_AFTER_LOSS
                 time.sleep(RETRY_S)
@@ -121,6 +123,7 @@ class Recorder:
         self._read_audio()
         self._acknowledge()
         self._finish()
+        self._tell_viewers()
         return True
 
     def close(self) -> None:
@@ -178,6 +181,7 @@ class Recorder:
                 log.error(  # noqa: TRY400 - a traceback could quote what was said
                     "engine_event_unusable", error=type(error).__name__
                 )
+            self._tell_viewers()
             with self._broker.pipeline(transaction=False) as pipeline:
                 pipeline.xack(EVENTS_KEY, EVENTS_GROUP, entry_id)
                 pipeline.xdel(EVENTS_KEY, entry_id)
@@ -216,7 +220,18 @@ class Recorder:
             self._announce(live_sessions.state_event(event.session, LiveState.WAITING))
 
     def _announce(self, event: ViewerEvent) -> None:
-        self._broker.publish(captions_channel(event.session), encode(event))
+        """With the next `_tell_viewers`, which comes before anything is acknowledged."""
+        self._announcements.append(event)
+
+    def _tell_viewers(self) -> None:
+        """In one round trip, in order: a hundred sessions are acknowledged in one moment."""
+        if not self._announcements:
+            return
+        with self._broker.pipeline(transaction=False) as pipeline:
+            for event in self._announcements:
+                pipeline.publish(captions_channel(event.session), encode(event))
+            pipeline.execute()
+        self._announcements.clear()
 
     # Audio ------------------------------------------------------------------------------------
 
@@ -266,16 +281,17 @@ class Recorder:
 
     def _acknowledge(self) -> None:
         """Start syncs that are due, and tell what those that are done have put on disk."""
-        for session_id, future in list(self._syncs.items()):
-            track = self._tracks.get(session_id)
-            if not future.done():
-                continue
-            del self._syncs[session_id]
-            if track is None:
-                continue
-            track.synced_sample = future.result()
-            self._broker.hset(session_key(session_id), "acknowledged_sample", track.synced_sample)
-            self._announce(ViewerEvent(type="ack", session=session_id, sample=track.synced_sample))
+        done = [name for name, future in self._syncs.items() if future.done()]
+        futures = {name: self._syncs.pop(name) for name in done}
+        synced = {name: future.result() for name, future in futures.items()}
+        if synced:
+            with self._broker.pipeline(transaction=False) as pipeline:
+                for session_id, sample in synced.items():
+                    pipeline.hset(session_key(session_id), "acknowledged_sample", sample)
+                pipeline.execute()
+        for session_id, sample in synced.items():
+            self._tracks[session_id].synced_sample = sample
+            self._announce(ViewerEvent(type="ack", session=session_id, sample=sample))
         for session_id in self._ended_at_s:
             self._begin_sync(session_id)
 
@@ -306,6 +322,7 @@ class Recorder:
         if is_slow_tick or self._extra_heads:
             self._extra_heads = max(0, self._extra_heads - 1)
             self._announce_heads(list(sessions.values()))
+        self._tell_viewers()
 
     def _follow(self, session: LiveSession) -> None:
         acknowledged: Any = self._broker.hget(session_key(str(session.id)), "acknowledged_sample")
