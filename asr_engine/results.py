@@ -51,6 +51,8 @@ class Segment:
     """A timed piece of transcript: 0 <= start_ms < end_ms <= duration of the recording.
 
     `mean_log_probability` and `no_speech_probability` are the decoder's own, kept for judging.
+    `speaker` is a label, not a name. `mark` "unclear" stands for speech that could not be written
+    down: such a segment has no text.
     """
 
     start_ms: int
@@ -61,6 +63,8 @@ class Segment:
     mean_log_probability: float | None = None
     no_speech_probability: float | None = None
     compression_ratio: float | None = None
+    speaker: str | None = None
+    mark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from transcription.models.caption_link import CaptionLink
+from transcription.models.glossary import GlossaryTerm
 from transcription.models.job import Attempt, Job, JobState
 from transcription.models.live_session import (
     LiveMark,
@@ -13,17 +14,26 @@ from transcription.models.live_session import (
     Visibility,
 )
 from transcription.models.recording import (
+    ChineseScript,
     Recording,
     RecordingSource,
     RecordingState,
     Upload,
     UploadState,
 )
-from transcription.models.transcript import RevisionKind, TranscriptRevision, TranscriptSegment
+from transcription.models.transcript import (
+    RevisionKind,
+    SegmentMark,
+    SpeakerName,
+    TranscriptRevision,
+    TranscriptSegment,
+)
 
 __all__ = [
     "Attempt",
     "CaptionLink",
+    "ChineseScript",
+    "GlossaryTerm",
     "Job",
     "JobState",
     "LiveMark",
@@ -35,6 +45,8 @@ __all__ = [
     "RecordingSource",
     "RecordingState",
     "RevisionKind",
+    "SegmentMark",
+    "SpeakerName",
     "TranscriptRevision",
     "TranscriptSegment",
     "Upload",

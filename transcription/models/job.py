@@ -40,6 +40,7 @@ class Job(models.Model):
     )
     state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)
     language = models.CharField(max_length=16, blank=True)
+    is_draft_only = models.BooleanField(default=False)
     stage = models.CharField(max_length=20, blank=True)
     audio_done_ms = models.PositiveBigIntegerField(default=0)
     audio_total_ms = models.PositiveBigIntegerField(default=0)

@@ -79,7 +79,11 @@ class LiveSession(models.Model):
 
 
 class LiveUtterance(models.Model):
-    """A final. `seq` is that of its latest change."""
+    """A final. `seq` is that of its latest change.
+
+    `refined_at` says when the second pass heard it; `refined_text` then replaces `text` for readers
+    (empty where that pass found nothing better).
+    """
 
     session = models.ForeignKey(LiveSession, on_delete=models.CASCADE, related_name="utterances")
     utterance = models.PositiveIntegerField()
@@ -90,6 +94,10 @@ class LiveUtterance(models.Model):
     words = models.JSONField(default=list)
     language = models.CharField(max_length=16, blank=True)
     reason = models.CharField(max_length=20, blank=True)
+    refined_text = models.TextField(blank=True)
+    refined_words = models.JSONField(default=list, blank=True)
+    refined_at = models.DateTimeField(null=True, blank=True)
+    refine_attempts = models.PositiveSmallIntegerField(default=0)
     stored_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

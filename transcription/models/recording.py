@@ -24,11 +24,20 @@ class RecordingState(models.TextChoices):
     ATTENTION = "attention", "Needs attention"
 
 
+class ChineseScript(models.TextChoices):
+    """Which characters Mandarin is written in; blank: as the site says."""
+
+    SIMPLIFIED = "hans", "Simplified"
+    TRADITIONAL = "hant", "Traditional"
+
+
 class Recording(models.Model):
     """Stored audio with an owner, an expiry and transcript revisions.
 
     Its files lie in a folder named by its id; no user-chosen name reaches the file system.
-    `source.bin` holds the bytes as they came, `player.*` what the page plays.
+    `source.bin` holds the bytes as they came, `player.*` what the page plays. `tracks` says what
+    each audio track holds, as `asr_engine.batch.channels` found it; `track` is the one that somebody
+    chose. With `speaker_count` None the speakers are counted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -41,6 +50,12 @@ class Recording(models.Model):
     state = models.CharField(max_length=20, choices=RecordingState, default=RecordingState.QUEUED)
     is_organisation_wide = models.BooleanField(default=False)
     requested_language = models.CharField(max_length=16, blank=True)
+    mixes_languages = models.BooleanField(default=False)
+    chinese_script = models.CharField(max_length=4, choices=ChineseScript, blank=True)
+    finds_speakers = models.BooleanField(default=False)
+    speaker_count = models.PositiveSmallIntegerField(null=True, blank=True)
+    track = models.PositiveSmallIntegerField(null=True, blank=True)
+    tracks = models.JSONField(default=list, blank=True)
     language = models.CharField(max_length=16, blank=True)
     language_confidence = models.FloatField(null=True, blank=True)
     duration_ms = models.PositiveBigIntegerField(default=0)

@@ -50,8 +50,18 @@ class TranscriptRevision(models.Model):
         return f"revision {self.number} ({self.kind})"
 
 
+class SegmentMark(models.TextChoices):
+    """What stands in the place of words."""
+
+    UNCLEAR = "unclear", "Not understood"
+
+
 class TranscriptSegment(models.Model):
-    """A timed piece. `words` holds `asr_engine.results.Word.as_json` objects."""
+    """A timed piece. `words` holds `asr_engine.results.Word.as_json` objects.
+
+    `speaker` is a label ("1", "2"; "left", "right" for channels) that `SpeakerName` gives a name.
+    One with a `mark` has no text. `language` is blank where it is the revision's.
+    """
 
     revision = models.ForeignKey(
         TranscriptRevision, on_delete=models.CASCADE, related_name="segments"
@@ -62,6 +72,8 @@ class TranscriptSegment(models.Model):
     text = models.TextField()
     words = models.JSONField(default=list)
     speaker = models.CharField(max_length=100, blank=True)
+    language = models.CharField(max_length=16, blank=True)
+    mark = models.CharField(max_length=16, choices=SegmentMark, blank=True)
     mean_log_probability = models.FloatField(null=True, blank=True)
     no_speech_probability = models.FloatField(null=True, blank=True)
 
@@ -76,3 +88,22 @@ class TranscriptSegment(models.Model):
 
     def __str__(self) -> str:
         return f"segment {self.index}"
+
+
+class SpeakerName(models.Model):
+    """What people call a speaker of a recording; kept when it is transcribed again."""
+
+    recording = models.ForeignKey(
+        "transcription.Recording", on_delete=models.CASCADE, related_name="speaker_names"
+    )
+    label = models.CharField(max_length=100)
+    name = models.CharField(max_length=100)
+
+    class Meta:
+        ordering = ("recording", "label")
+        constraints = (
+            models.UniqueConstraint(fields=("recording", "label"), name="speaker_name_once"),
+        )
+
+    def __str__(self) -> str:
+        return self.label
