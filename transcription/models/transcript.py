@@ -17,7 +17,8 @@ class RevisionKind(models.TextChoices):
 class TranscriptRevision(models.Model):
     """One revision. A revision that a pass is still writing has `is_complete` false.
 
-    `number` counts from 1 within the recording.
+    `number` counts from 1 within the recording. A refined one that is not complete stands for the
+    first `replaced_segments` of its job's draft; the draft's others are still read after it.
     """
 
     recording = models.ForeignKey(
@@ -35,6 +36,7 @@ class TranscriptRevision(models.Model):
     language = models.CharField(max_length=16, blank=True)
     model_name = models.CharField(max_length=80, blank=True)
     is_complete = models.BooleanField(default=False)
+    replaced_segments = models.PositiveIntegerField(default=0)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
