@@ -15,16 +15,18 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import IO, Any, Final
+from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from asr_engine.audio import BYTES_PER_SAMPLE, SAMPLE_RATE, float_to_pcm16
 from asr_engine.batch.decode import decode_audio
 from asr_engine.protocol import PROTOCOL_VERSION, Packet, pack_packet
 from transcription.runners.caption_report import StreamReport
 
+STREAM_PATH: Final = "/ws/v1/stream"
 IN_FLIGHT_SAMPLES: Final = 60 * SAMPLE_RATE
 """Sent and not acknowledged at most: the server refuses more at a time."""
 CATCH_UP: Final = 4.0
@@ -40,6 +42,20 @@ LASTING: Final = frozenset({"final", "refined", "gap", "paused", "closed"})
 
 class CaptionError(Exception):
     """The server refused the stream for good; the text is its reason."""
+
+
+def stream_address(url: str) -> str:
+    """`url` with the product's own path where it names a server alone. Raises CaptionError."""
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        has_host = False
+    if not has_host or parts.scheme not in {"ws", "wss"}:
+        raise CaptionError(f"{url} is no address of a stream: it must be like wss://HOST:PORT.")
+    if parts.path in {"", "/"}:
+        return parts._replace(path=STREAM_PATH).geturl()
+    return url
 
 
 class PcmSource:
@@ -139,7 +155,7 @@ class CaptionStream:
                     if self._is_finished:
                         break
                     if time.monotonic() - lost_at_s > GIVE_UP_S or not self.report.session:
-                        raise CaptionError(_reason(error, self.report.problem)) from error
+                        raise self._failure(error) from error
                     self.report.reconnections += 1
                     await asyncio.sleep(RETRY_S)
         finally:
@@ -280,6 +296,13 @@ class CaptionStream:
     def _lag_s(self, position_ms: int, now: float) -> float:
         return now - self._started_s - position_ms / 1000 / self._speed
 
+    def _failure(self, error: Exception) -> CaptionError:
+        """What kept the stream from its server, in a sentence that the report keeps too."""
+        address = urlsplit(self._url)
+        if not self.report.problem:
+            self.report.problem, self.report.problem_code = _why_lost(error, address)
+        return CaptionError(self.report.problem)
+
     def _refused(self, event: dict[str, Any]) -> None:
         """What may pass by itself is tried again; a session that we stopped may end without us."""
         if event["code"] == "ended" and self._is_complete and self.report.session:
@@ -295,5 +318,12 @@ def _end_of(packet: Packet) -> int:
     return packet.first_sample + len(packet.payload) // BYTES_PER_SAMPLE
 
 
-def _reason(error: Exception, problem: str) -> str:
-    return problem or f"The server cannot be reached ({type(error).__name__})."
+def _why_lost(error: Exception, address: SplitResult) -> tuple[str, str]:
+    """(sentence, code)."""
+    if isinstance(error, InvalidStatus):
+        status = error.response.status_code
+        return (
+            f"{address.netloc} refused the connection to {address.path} with HTTP status {status}.",
+            f"http_{status}",
+        )
+    return f"{address.netloc} cannot be reached ({type(error).__name__}).", "unreachable"

@@ -23,7 +23,14 @@ from django.utils import timezone
 
 from asr_engine.errors import AudioError
 from transcription.models import LiveSession, LiveState, LiveUtterance, Visibility
-from transcription.runners.caption import CaptionError, CaptionStream, PcmSource, decode_to
+from transcription.runners.caption import (
+    STREAM_PATH,
+    CaptionError,
+    CaptionStream,
+    PcmSource,
+    decode_to,
+    stream_address,
+)
 from transcription.runners.caption_load import LoadPlan, LoadResult, run_load
 from transcription.runners.caption_report import StreamReport, compare, summarise
 from transcription.services import live_sessions
@@ -58,7 +65,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file")
-        parser.add_argument("--url", help="address of the stream socket; default: this server's")
+        parser.add_argument("--url", help="server, as wss://HOST:PORT; default: this one")
         parser.add_argument("--token", help="default: one of the administrator, for this run only")
         parser.add_argument("--language", default="", help="default: detected")
         parser.add_argument("--latency", type=int, default=0, metavar="MS")
@@ -91,6 +98,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not 1 <= options["speed"] <= MAX_SPEED:
             raise CommandError(f"--speed must be from 1 to {MAX_SPEED:g}.")
+        if options["url"]:
+            try:
+                options["url"] = stream_address(options["url"])
+            except CaptionError as error:
+                raise CommandError(str(error)) from error
         is_load = options["clients"] > 1 or options["viewers"] or options["speed"] > 1
         try:
             with _access(options) as access:
@@ -114,7 +126,7 @@ class Command(BaseCommand):
         self, access: _Access, options: dict[str, Any]
     ) -> tuple[dict[str, Any], list[StreamReport]]:
         stream = CaptionStream(
-            options["url"] or _own_url("stream"),
+            options["url"] or _own_url(STREAM_PATH),
             access.token,
             language=options["language"],
             mode_ms=options["latency"],
@@ -134,7 +146,7 @@ class Command(BaseCommand):
             decode_to(_existing(options["file"]), pcm)
             pcm.flush()
             plan = LoadPlan(
-                url=options["url"] or _own_url("stream"),
+                url=options["url"] or _own_url(STREAM_PATH),
                 token=access.token,
                 pcm=Path(pcm.name),
                 language=options["language"],
@@ -212,7 +224,7 @@ def _clock(position_ms: int) -> str:
 def _own_url(path: str) -> str:
     site = site_settings()
     host = "127.0.0.1" if site.host in {"0.0.0.0", "::"} else site.host  # noqa: S104 - compared
-    return f"{'wss' if site.is_https else 'ws'}://{host}:{site.port}/ws/v1/{path}"
+    return f"{'wss' if site.is_https else 'ws'}://{host}:{site.port}{path}"
 
 
 def _existing(name: str) -> Path:
@@ -286,7 +298,7 @@ def _prepared(access: _Access, options: dict[str, Any]) -> dict[str, Any]:
         )
     return {
         "sessions": tuple(str(session.id) for session in sessions),
-        "captions_url": _own_url(f"live/{sessions[0].id}/captions"),
+        "captions_url": _own_url(f"/ws/v1/live/{sessions[0].id}/captions"),
     }
 
 
