@@ -311,13 +311,18 @@ def logged_in_page(page: Page, server: Server) -> Page:
 
 
 def new_page(
-    browser: Browser, server: Server, base_url: str, contexts: list[BrowserContext]
+    browser: Browser,
+    server: Server,
+    base_url: str,
+    contexts: list[BrowserContext],
+    **person: Any,
 ) -> Page:
+    """Logged in as `log_in` says; its context is added to `contexts`."""
     context = browser.new_context(base_url=base_url, reduced_motion="reduce")
     context.set_default_timeout(20_000)
     contexts.append(context)
     page = context.new_page()
-    log_in(page, server)  # cookies know no ports
+    log_in(page, server, **person)  # cookies know no ports
     return page
 
 

@@ -31,6 +31,7 @@ from tests.e2e.captures import (
     write_microphone,
 )
 from tests.e2e.conftest import Server, new_page
+from tests.fakes.live import hello
 from tests.fakes.waiting import wait_until
 
 pytestmark = pytest.mark.browser
@@ -128,22 +129,67 @@ def test_another_tab_takes_over_by_an_explicit_act_with_all_that_was_kept(
     assert said[again:] == list(range(len(said) - again))
 
 
-def test_another_browser_takes_over_by_an_explicit_act(
-    server: Server, speaker: Callable[..., Page], launch_browser: Callable[..., Browser]
+COLLEAGUE = "bo@example.org"
+CAPTURE_SOCKET_ANSWER = """([address, hello]) => new Promise((done) => {
+    const socket = new WebSocket(address);
+    const heard = [];
+    socket.onopen = () => socket.send(JSON.stringify(hello));
+    socket.onmessage = ({ data }) => heard.push(JSON.parse(data).code);
+    socket.onclose = ({ code }) => done([...heard, code]);
+})"""
+
+
+def test_another_computer_takes_over_by_an_explicit_act_of_the_owner_alone(
+    server: Server,
+    speaker: Callable[..., Page],
+    launch_browser: Callable[..., Browser],
+    tmp_path: Path,
 ) -> None:
-    first = speaker(script(100))
+    server.manage(
+        "shell",
+        "-c",
+        "from webapp.accounts.models import User;"
+        f"User.objects.create_user('{COLLEAGUE}', '{server.password}', name='Bo')",
+    )
+    first = speaker(script(200))
     start_captions(first, "Two machines")
+    expect(first.locator(".captions-list .caption")).not_to_have_count(0)
+    heard_s = capture_clock_s(first)
+    capture_address = first.url
+    microphone = write_microphone(tmp_path / "second.wav", encode_blocks(script(80, first=1000)))
+    other = launch_browser(microphone)
     contexts: list[BrowserContext] = []
-    second = new_page(launch_browser(), server, server.base_url, contexts)
-    second.goto(first.url)
+
+    colleague = new_page(other, server, server.base_url, contexts, email=COLLEAGUE)
+    colleague.goto(capture_address.replace("capture/", ""))
+    expect(colleague.locator(".captions-list")).to_contain_text("w0")
+    expect(colleague.get_by_title("Microphone")).to_have_count(0)
+    session = capture_address.rstrip("/").split("/")[-2]
+    socket = f"ws://localhost:{server.port}/ws/v1/live/{session}/capture"
+    by_force = hello("by-force", take_over=True)
+    answer = colleague.evaluate(CAPTURE_SOCKET_ANSWER, [socket, by_force])
+    assert answer == ["not_found", 4404]
+    refused = colleague.goto(capture_address)
+    assert refused is not None
+    assert refused.status == 404
+    expect(first.locator(".capture-state")).to_have_attribute("data-state", "live")
+
+    second = new_page(other, server, server.base_url, contexts)
+    second.goto(capture_address)
     second.get_by_role("button", name="Continue captions here").click()
     expect(second.get_by_role("alert").first).to_contain_text("another")
     expect(first.locator(".capture-state")).to_have_attribute("data-state", "live")
     second.get_by_role("button", name="Take over here").click()
     expect(second.locator(".capture-state")).to_have_attribute("data-state", "live")
     expect(first.get_by_role("button", name="Take over here")).to_be_visible()
-    stop_and_save(second)
-    contexts[0].close()
+    expect(second.locator(".captions-list")).to_contain_text("w1007")
+    said = numbers(stored_text(server, stop_and_save(second)).split())
+    taken_over = next(place for place, number in enumerate(said) if number >= 1000)
+    assert said[:taken_over] == list(range(taken_over))
+    assert taken_over >= words_within(script(200), heard_s - 0.4)
+    assert said[taken_over:] == list(range(1000, 1000 + len(said) - taken_over))
+    for context in contexts:
+        context.close()
 
 
 class LoneTab:

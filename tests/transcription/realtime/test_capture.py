@@ -299,6 +299,20 @@ async def test_other_page_may_take_over_by_an_explicit_act(
         await second.leave()
 
 
+async def test_a_colleague_takes_nothing_over(session: LiveSession, alice: User, bob: User) -> None:
+    """To read a session of the organisation is no right to speak in it."""
+    async with engine_by_hand():
+        first = await capturing(session, alice)
+        second = await connected(session, bob)
+        await second.say(**hello("capture-two", take_over=True))
+        code, error = await second.closing()
+        assert (code, error and error["code"]) == (4404, "not_found")
+        await second.leave()
+        await first.speak(0, PCM)
+        assert (await entries_of(session, 1))[0].payload == PCM
+        await first.leave()
+
+
 async def test_same_page_takes_over_at_once(session: LiveSession, alice: User) -> None:
     """Its network was lost, and the server has not noticed yet."""
     async with engine_by_hand():
