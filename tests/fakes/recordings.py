@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from asr_engine.results import LanguageGuess, Segment, Word
-from transcription.models import Job, Recording, RecordingSource, Upload
+from transcription.models import Job, Recording, RecordingSource, RevisionKind, Upload
 from transcription.services import jobs, uploads
 from transcription.services.jobs import Claim, Progress
 from webapp.accounts.models import User
@@ -47,8 +47,11 @@ def segment(text: str, start_ms: int = 0) -> Segment:
     )
 
 
-def progress(*texts: str, done_ms: int = 30_000) -> Progress:
+def progress(
+    *texts: str, kind: RevisionKind = RevisionKind.REFINED, done_ms: int = 30_000
+) -> Progress:
     return Progress(
+        kind=kind,
         segments=[segment(text, index * 1000) for index, text in enumerate(texts)],
         checkpoint={"next_sample": done_ms * 16},
         audio_done_ms=done_ms,

@@ -30,6 +30,7 @@ from transcription.pages.paragraphs import paragraphs_of
 from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.services import jobs, recordings, transcripts
+from transcription.services.jobs import JobOptions
 
 
 @login_required
@@ -134,8 +135,10 @@ def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     form = LanguageForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("This language is not known here. Nothing was changed.")
-    language = form.cleaned_data["language"] if "language" in request.POST else None
-    jobs.retry_job(recording=own, requested_by=request.user, language=language)
+    options = (
+        JobOptions(language=form.cleaned_data["language"]) if "language" in request.POST else None
+    )
+    jobs.retry_job(recording=own, requested_by=request.user, options=options)
     messages.success(request, "The recording is waiting to be transcribed again.")
     return redirect("recording", own.id)
 

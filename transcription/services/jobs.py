@@ -26,6 +26,7 @@ from transcription.models import (
     Recording,
     RecordingSource,
     RecordingState,
+    RevisionKind,
     TranscriptRevision,
 )
 from transcription.queue import Task, send, wake_on_commit
@@ -71,9 +72,23 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """A finished group: what was heard, and from where a successor would go on."""
+class JobOptions:
+    """What somebody asks for. An empty `language` is detected; with `speaker_count` None the
+    speakers are counted.
+    """
 
+    language: str = ""
+    mixes_languages: bool = False
+    finds_speakers: bool = False
+    speaker_count: int | None = None
+    is_draft_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What one pass heard in a group, and from where a successor would go on."""
+
+    kind: RevisionKind
     segments: Sequence[Segment]
     checkpoint: dict[str, object]
     audio_done_ms: int
@@ -83,7 +98,13 @@ class Progress:
     work_seconds: float
 
 
-def submit_job(*, recording: Recording, requested_by: User | None, language: str = "") -> Job:
+def submit_job(
+    *,
+    recording: Recording,
+    requested_by: User | None,
+    language: str = "",
+    is_draft_only: bool = False,
+) -> Job:
     """Queue the transcription of `recording`, or return the job that is under way already."""
     language = clean_language(language)
     try:
@@ -92,7 +113,7 @@ def submit_job(*, recording: Recording, requested_by: User | None, language: str
                 recording=recording,
                 requested_by=requested_by,
                 language=language,
-                stage="draft",
+                is_draft_only=is_draft_only,
                 audio_total_ms=recording.duration_ms,
             )
             _reflect(recording, RecordingState.QUEUED)
@@ -106,19 +127,39 @@ def submit_job(*, recording: Recording, requested_by: User | None, language: str
 
 
 def retry_job(
-    *, recording: Recording, requested_by: User | None, language: str | None = None
+    *, recording: Recording, requested_by: User | None, options: JobOptions | None = None
 ) -> Job:
-    """Transcribe again from the start; `language` None as asked for before, empty to detect it.
+    """Transcribe again from the start, with `options` or in both passes as asked for before.
 
     Raises ConflictError while a job is under way.
     """
-    if Job.objects.filter(recording=recording, state__in=ACTIVE).exists():
-        raise ConflictError("This recording is being transcribed already.")
-    return submit_job(
-        recording=recording,
-        requested_by=requested_by,
-        language=recording.requested_language if language is None else language,
-    )
+    with transaction.atomic():
+        if Job.objects.filter(recording=recording, state__in=ACTIVE).exists():
+            raise ConflictError("This recording is being transcribed already.")
+        if options is not None:
+            recording.requested_language = clean_language(options.language)
+            recording.mixes_languages = options.mixes_languages
+            recording.finds_speakers = options.finds_speakers
+            recording.speaker_count = options.speaker_count
+            recording.save(
+                update_fields=(
+                    "requested_language",
+                    "mixes_languages",
+                    "finds_speakers",
+                    "speaker_count",
+                )
+            )
+        return submit_job(
+            recording=recording,
+            requested_by=requested_by,
+            language=recording.requested_language,
+            is_draft_only=options is not None and options.is_draft_only,
+        )
+
+
+def passes_of(job: Job) -> list[RevisionKind]:
+    """The revisions that `job` writes, in their order; the last one is what people want."""
+    return [RevisionKind.DRAFT] if job.is_draft_only else [RevisionKind.DRAFT, RevisionKind.REFINED]
 
 
 def cancel_job(*, job: Job) -> Job:
@@ -163,7 +204,7 @@ def renew_lease(*, claim: Claim) -> bool:
 
 def store_progress(*, claim: Claim, progress: Progress) -> TranscriptRevision:
     """Store a group's segments and its checkpoint, both or none. Raises LeaseLostError."""
-    recording = claim.job.recording
+    job, recording = claim.job, claim.job.recording
     with transaction.atomic():
         if not _held(claim).update(
             checkpoint=progress.checkpoint,
@@ -174,16 +215,19 @@ def store_progress(*, claim: Claim, progress: Progress) -> TranscriptRevision:
             lease_expires_at=timezone.now() + LEASE,
         ):
             raise LeaseLostError
-        revision = transcripts.revision_of_job(job=claim.job, model_name=progress.model_name)
-        transcripts.append_segments(revision=revision, segments=progress.segments)
-        if progress.language is not None:
-            TranscriptRevision.objects.filter(id=revision.id).update(
-                language=progress.language.language
-            )
+        revision = transcripts.revision_of_job(
+            job=job, kind=progress.kind, model_name=progress.model_name
+        )
+        if progress.language is not None and not (recording.mixes_languages and revision.language):
+            revision.language = progress.language.language
+            revision.save(update_fields=("language",))
             Recording.objects.filter(id=recording.id).update(
                 language=progress.language.language,
                 language_confidence=progress.language.probability,
             )
+        transcripts.append_segments(revision=revision, segments=progress.segments)
+        if progress.kind == RevisionKind.REFINED:
+            transcripts.replace_draft(revision=revision)
         recording_changed_on_commit(recording.id)
     return revision
 
@@ -196,10 +240,15 @@ def requeue_job(*, claim: Claim) -> None:
 
 
 def finish_job(*, claim: Claim, model_name: str) -> None:
-    """All audio has been heard: the revision is complete and the recording ready."""
+    """All audio has been heard: the revisions are complete and the recording ready."""
     with transaction.atomic():
         _leave(claim, JobState.DONE, "done")
-        revision = transcripts.revision_of_job(job=claim.job, model_name=model_name)
+        revisions = [
+            transcripts.revision_of_job(job=claim.job, kind=kind, model_name=model_name)
+            for kind in passes_of(claim.job)
+        ]
+        TranscriptRevision.objects.filter(id=revisions[0].id).update(is_complete=True)
+        revision = revisions[-1]
         is_shown = transcripts.complete_revision(revision=revision)
         recording = Recording.objects.filter(id=claim.job.recording_id)
         recording.filter(notice__in=JOB_NOTICES).update(notice="")

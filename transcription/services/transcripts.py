@@ -1,6 +1,8 @@
 """Transcript revisions: how a pass, or a live session, becomes the text of a recording.
 
 A revision that a person edited is current until that person decides otherwise: no pass replaces it.
+A job writes two: while the refined one grows, it is read together with what the draft has beyond
+it.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from asr_engine.results import Segment, Word
 from transcription.broadcast import recording_changed_on_commit
@@ -28,31 +30,44 @@ def current_revision(recording: Recording) -> TranscriptRevision | None:
 
 
 def segments_of(revision: TranscriptRevision) -> list[Segment]:
-    """The stored segments in the engine's words."""
+    """What is read as `revision`, in the engine's words: its segments, then its tail."""
     return [
         Segment(
             start_ms=row.start_ms,
             end_ms=row.end_ms,
             text=row.text,
             words=tuple(Word.from_json(word) for word in row.words),
-            language=revision.language or None,
+            language=row.language or revision.language or None,
             mean_log_probability=row.mean_log_probability,
             no_speech_probability=row.no_speech_probability,
+            speaker=row.speaker or None,
+            mark=row.mark or None,
         )
-        for row in revision.segments.order_by("index")
+        for row in (*revision.segments.order_by("index"), *tail_of(revision))
     ]
 
 
-def revision_of_job(*, job: Job, model_name: str) -> TranscriptRevision:
-    """The revision that this job writes, made on its first group. Call it in a transaction.
+def tail_of(revision: TranscriptRevision | None) -> QuerySet[TranscriptSegment]:
+    """What the draft has beyond a refined `revision` that is not complete; else nothing."""
+    if revision is None or revision.is_complete or revision.kind != RevisionKind.REFINED:
+        return TranscriptSegment.objects.none()
+    return TranscriptSegment.objects.filter(
+        revision__job=revision.job_id,
+        revision__kind=RevisionKind.DRAFT,
+        index__gte=revision.replaced_segments,
+    ).order_by("index")
+
+
+def revision_of_job(*, job: Job, kind: RevisionKind, model_name: str) -> TranscriptRevision:
+    """The revision that a pass of this job writes, made on its first group, in a transaction.
 
     It is shown at once unless a complete or edited text is there to be read.
     """
-    revision = TranscriptRevision.objects.filter(job=job).first()
+    revision = TranscriptRevision.objects.filter(job=job, kind=kind).first()
     if revision is not None:
         return revision
     revision = _new_revision(
-        job.recording, RevisionKind.DRAFT, job=job, model_name=model_name, language=job.language
+        job.recording, kind, job=job, model_name=model_name, language=job.language
     )
     shown = _shown_revision(job.recording)
     if shown is None or not (shown.is_complete or shown.kind == RevisionKind.EDITED):
@@ -62,8 +77,6 @@ def revision_of_job(*, job: Job, model_name: str) -> TranscriptRevision:
 
 def append_segments(*, revision: TranscriptRevision, segments: Sequence[Segment]) -> None:
     """Add `segments` after those that `revision` has. Call it in a transaction."""
-    first = TranscriptSegment.objects.filter(revision=revision).aggregate(last=Max("index"))["last"]
-    start = 0 if first is None else first + 1
     TranscriptSegment.objects.bulk_create(
         TranscriptSegment(
             revision=revision,
@@ -72,11 +85,22 @@ def append_segments(*, revision: TranscriptRevision, segments: Sequence[Segment]
             end_ms=segment.end_ms,
             text=segment.text,
             words=[word.as_json() for word in segment.words],
+            speaker=segment.speaker or "",
+            language="" if segment.language in {None, revision.language} else segment.language,
+            mark=segment.mark or "",
             mean_log_probability=segment.mean_log_probability,
             no_speech_probability=segment.no_speech_probability,
         )
-        for index, segment in enumerate(segments, start)
+        for index, segment in enumerate(segments, _next_index(revision.segments.all()))
     )
+
+
+def replace_draft(*, revision: TranscriptRevision) -> None:
+    """A refined `revision` now stands for all that its job's draft has; in a transaction."""
+    drafted = TranscriptSegment.objects.filter(
+        revision__job=revision.job_id, revision__kind=RevisionKind.DRAFT
+    )
+    TranscriptRevision.objects.filter(id=revision.id).update(replaced_segments=_next_index(drafted))
 
 
 def complete_revision(*, revision: TranscriptRevision) -> bool:
@@ -148,6 +172,11 @@ def _new_revision(
         language=language,
         is_complete=is_complete,
     )
+
+
+def _next_index(segments: QuerySet[TranscriptSegment]) -> int:
+    last = segments.aggregate(last=Max("index"))["last"]
+    return 0 if last is None else last + 1
 
 
 def _shown_revision(recording: Recording) -> TranscriptRevision | None:

@@ -65,7 +65,7 @@ def test_a_persons_edits_are_what_is_downloaded(
     alice: User, client_of: ClientOf, recording: Recording
 ) -> None:
     edited = TranscriptRevision.objects.create(
-        recording=recording, number=2, kind=RevisionKind.EDITED, is_complete=True
+        recording=recording, number=3, kind=RevisionKind.EDITED, is_complete=True
     )
     edited.segments.create(index=0, start_ms=0, end_ms=900, text="Corrected.")
     Recording.objects.update(current_revision=edited)

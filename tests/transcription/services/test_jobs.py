@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
-from tests.fakes.recordings import claim_of, make_job, make_recording, progress
+from asr_engine.results import LanguageGuess
+from tests.fakes.recordings import claim_of, make_job, make_recording, progress, segment
 from transcription.errors import ConflictError, LeaseLostError
 from transcription.models import (
     Attempt,
@@ -23,7 +25,10 @@ from transcription.models import (
     TranscriptSegment,
 )
 from transcription.services import jobs, recordings, transcripts
+from transcription.services.jobs import Claim, JobOptions
 from webapp.accounts.models import User
+
+DRAFT, REFINED = RevisionKind.DRAFT, RevisionKind.REFINED
 
 
 def change(job: Job, **fields: Any) -> None:
@@ -37,13 +42,18 @@ def expire(job: Job) -> None:
 def texts(recording: Recording) -> list[str]:
     recording.refresh_from_db()
     revision = transcripts.current_revision(recording)
-    return [] if revision is None else list(revision.segments.values_list("text", flat=True))
+    return [] if revision is None else [found.text for found in transcripts.segments_of(revision)]
+
+
+def store(claim: Claim, kind: RevisionKind, *words: str, done_ms: int = 30_000) -> None:
+    jobs.store_progress(claim=claim, progress=progress(*words, kind=kind, done_ms=done_ms))
 
 
 def finish(job: Job, *words: str) -> None:
     claim = claim_of()
     assert claim.job == job
-    jobs.store_progress(claim=claim, progress=progress(*words))
+    store(claim, DRAFT, *words)
+    store(claim, REFINED, *words)
     jobs.finish_job(claim=claim, model_name="scripted")
 
 
@@ -84,24 +94,74 @@ def test_a_claim_takes_the_job_once(alice: User) -> None:
 def test_the_transcript_grows_group_by_group_and_is_shown(alice: User) -> None:
     job = make_job(alice)
     claim = claim_of()
-    jobs.store_progress(claim=claim, progress=progress("one", "two"))
+    store(claim, DRAFT, "one", "two")
     assert texts(job.recording) == ["one", "two"]
-    jobs.store_progress(claim=claim, progress=progress("three", done_ms=60_000))
+    store(claim, DRAFT, "three", done_ms=60_000)
     assert texts(job.recording) == ["one", "two", "three"]
     job.refresh_from_db()
     assert job.checkpoint == {"next_sample": 960_000}
     assert (job.audio_done_ms, job.work_seconds) == (60_000, 4.0)
     assert (job.recording.language, job.recording.language_confidence) == ("en", 0.98)
     revision = TranscriptRevision.objects.get()
-    assert (revision.kind, revision.is_complete) == (RevisionKind.DRAFT, False)
+    assert (revision.kind, revision.is_complete) == (DRAFT, False)
+
+
+def test_refined_text_takes_the_place_of_the_draft_as_far_as_it_reaches(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    store(claim, DRAFT, "one", "too")
+    store(claim, REFINED, "One two.")
+    assert texts(job.recording) == ["One two."]
+    store(claim, DRAFT, "tree", done_ms=60_000)
+    assert texts(job.recording) == ["One two.", "tree"]
+    store(claim, REFINED, "Three", "four.", done_ms=60_000)
+    assert texts(job.recording) == ["One two.", "Three", "four."]
+
+
+def test_a_finished_job_leaves_two_complete_revisions_and_shows_the_refined_one(
+    alice: User,
+) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    store(claim, DRAFT, "one too")
+    store(claim, REFINED, "One two.")
     jobs.finish_job(claim=claim, model_name="scripted")
-    revision.refresh_from_db()
-    assert revision.is_complete
     job.refresh_from_db()
     job.recording.refresh_from_db()
     assert (job.state, job.recording.state) == (JobState.DONE, RecordingState.READY)
     assert job.finished_at is not None
     assert Attempt.objects.get().outcome == "done"
+    kinds = TranscriptRevision.objects.values_list("kind", "is_complete", "segments__text")
+    assert list(kinds) == [(DRAFT, True, "one too"), (REFINED, True, "One two.")]
+    assert texts(job.recording) == ["One two."]
+
+
+def test_a_job_of_the_draft_pass_alone_shows_its_draft(alice: User) -> None:
+    job = make_job(alice)
+    change(job, is_draft_only=True)
+    claim = claim_of()
+    store(claim, DRAFT, "one too")
+    jobs.finish_job(claim=claim, model_name="scripted")
+    assert texts(job.recording) == ["one too"]
+    assert TranscriptRevision.objects.get().is_complete
+
+
+def test_a_segment_keeps_its_speaker_its_mark_and_a_language_of_its_own(alice: User) -> None:
+    make_job(alice, mixes_languages=True)
+    claim = claim_of()
+    said = [
+        replace(segment("Good morning"), language="en", speaker="left"),
+        replace(segment("Guten Morgen", 2000), language="de", speaker="right"),
+        replace(segment("", 4000), mark="unclear"),
+    ]
+    revision = jobs.store_progress(claim=claim, progress=replace(progress(), segments=said))
+    later = replace(progress(done_ms=60_000), language=LanguageGuess("de", 0.9))
+    assert jobs.store_progress(claim=claim, progress=later).language == "en"
+    stored = list(revision.segments.values_list("language", "speaker", "mark"))
+    assert stored == [("", "left", ""), ("de", "right", ""), ("", "", "unclear")]
+    heard = transcripts.segments_of(revision)
+    assert [found.language for found in heard] == ["en", "de", "en"]
+    assert [found.mark for found in heard] == [None, None, "unclear"]
 
 
 def test_a_slice_gives_the_job_back_with_its_checkpoint(alice: User) -> None:
@@ -263,23 +323,51 @@ def test_a_rerun_replaces_a_pass_but_never_a_persons_edits(alice: User) -> None:
     second = jobs.retry_job(recording=job.recording, requested_by=alice)
     finish(second, "second")
     assert texts(job.recording) == ["second"]
-    TranscriptRevision.objects.filter(job=second).update(kind=RevisionKind.EDITED)
+    second.revisions.filter(kind=REFINED).update(kind=RevisionKind.EDITED)
     third = jobs.retry_job(recording=job.recording, requested_by=alice)
     finish(third, "third")
     assert texts(job.recording) == ["second"]
     assert job.recording.notice == jobs.EDITS_STAND_NOTICE
-    assert TranscriptRevision.objects.get(job=third).is_complete
+    assert not third.revisions.filter(is_complete=False).exists()
+
+
+def test_edits_stand_while_both_passes_run(alice: User) -> None:
+    job = make_job(alice)
+    finish(job, "first")
+    job.revisions.filter(kind=REFINED).update(kind=RevisionKind.EDITED)
+    jobs.retry_job(recording=job.recording, requested_by=alice)
+    claim = claim_of()
+    for kind in (DRAFT, REFINED):
+        store(claim, kind, "second")
+        assert texts(job.recording) == ["first"]
+
+
+def test_transcribing_again_takes_other_options_or_the_last_ones(alice: User) -> None:
+    job = make_job(alice)
+    finish(job, "first")
+    options = JobOptions(
+        mixes_languages=True, finds_speakers=True, speaker_count=3, is_draft_only=True
+    )
+    second = jobs.retry_job(recording=job.recording, requested_by=alice, options=options)
+    assert (second.language, second.is_draft_only) == ("", True)
+    store(claim_of(), DRAFT, "second")
+    change(second, state=JobState.DONE)
+    third = jobs.retry_job(recording=Recording.objects.get(), requested_by=alice)
+    assert third.recording.mixes_languages
+    assert (third.recording.finds_speakers, third.recording.speaker_count) == (True, 3)
+    assert not third.is_draft_only
 
 
 def test_an_unfinished_draft_goes_when_a_later_one_is_complete(alice: User) -> None:
     job = make_job(alice)
     claim = claim_of()
-    jobs.store_progress(claim=claim, progress=progress("half"))
+    store(claim, DRAFT, "half")
+    store(claim, REFINED, "half")
     jobs.fail_attempt(claim=claim, code="broken", problem="Broken.", is_retryable=False)
     assert texts(job.recording) == ["half"]
     finish(jobs.retry_job(recording=job.recording, requested_by=alice), "whole")
     assert texts(job.recording) == ["whole"]
-    assert TranscriptRevision.objects.count() == 1
+    assert TranscriptRevision.objects.count() == 2
 
 
 def test_no_speech_is_a_ready_recording_with_a_notice(alice: User) -> None:

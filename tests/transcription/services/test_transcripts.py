@@ -41,15 +41,16 @@ def test_captions_stay_shown_until_the_pass_is_complete(alice: User) -> None:
         recording=job.recording, session=live_session(alice, "good morning")
     )
     claim = claim_of()
-    jobs.store_progress(claim=claim, progress=progress("Good morning."))
-    job.recording.refresh_from_db()
-    assert transcripts.current_revision(job.recording) == captions
+    for kind in (RevisionKind.DRAFT, RevisionKind.REFINED):
+        jobs.store_progress(claim=claim, progress=progress("Good morning.", kind=kind))
+        job.recording.refresh_from_db()
+        assert transcripts.current_revision(job.recording) == captions
     jobs.finish_job(claim=claim, model_name="scripted")
     job.recording.refresh_from_db()
     shown = transcripts.current_revision(job.recording)
     assert shown is not None
-    assert (shown.kind, shown.number) == (RevisionKind.DRAFT, 2)
-    assert job.recording.revisions.count() == 2
+    assert (shown.kind, shown.number) == (RevisionKind.REFINED, 3)
+    assert job.recording.revisions.count() == 3
 
 
 def test_an_empty_pass_does_not_hide_captions(alice: User) -> None:
