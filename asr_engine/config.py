@@ -57,6 +57,9 @@ class EngineSettings(BaseSettings):
     """Concurrent live streams admitted; 0 means what the backend advises for this machine."""
     threads: int = Field(default=0, ge=0)
     """CPU threads of one model; 0 means what the backend advises."""
+    chinese_script: Literal["heard", "hans", "hant"] = "hans"
+    """Characters of Chinese in live captions: `hans`, `hant` or `heard`. Where the site starts the
+    engine, `TRANSCRIBE_CHINESE_SCRIPT` sets it."""
     metrics_port: int = Field(default=0, ge=0, le=65535)
     """Port of the engine's own Prometheus page on loopback; 0 switches it off."""
 

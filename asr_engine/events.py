@@ -36,6 +36,7 @@ class Partial:
     stable_words: int = 0
     heard_ms: int = 0
     """The audio that the model had heard when it said so ends here."""
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Positions are integer milliseconds from the start of the recording (or live sess
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,7 +37,7 @@ class Word:
         )
 
 
-def join_words(words: tuple[Word, ...] | list[Word]) -> str:
+def join_words(words: Iterable[Word]) -> str:
     """Text of `words` with spaces only where the script has them."""
     parts: list[str] = []
     for word in words:

@@ -87,9 +87,16 @@ class Settings(BaseSettings):
     """Longest recording that is accepted, by decoded duration."""
     session_return_minutes: int = Field(default=10, ge=1)
     """How long a live session waits for its speaker to come back before it ends."""
+    chinese_script: Literal["heard", "hans", "hant"] = "hans"
+    """Characters in which Chinese is written, live and stored, where nobody chose others for a
+    recording: `hans` simplified, `hant` traditional, `heard` as the model wrote it, which may be
+    both in one text. Japanese and Korean stay as they are."""
     share_links: bool = True
     """People may make links by which anybody who has the address reads the captions of one live
     session without logging in. Switched off, the links that exist lead nowhere either."""
+    live_refine: Literal["auto", "on", "off"] = "auto"
+    """Whether the model of the batch passes hears each utterance of a live session again soon after
+    its end: `auto` while live captions are on time, `on` also while they are late, `off`."""
     max_sessions: int = Field(default=500, ge=1)
     """Captures that may run at once, whatever the engines have room for."""
     max_sessions_per_person: int = Field(default=20, ge=1)
@@ -162,3 +169,4 @@ def share_with_engine(settings: Settings) -> None:
     os.environ.setdefault("ASR_MODEL_DIR", str(settings.data_dir / "models"))
     os.environ.setdefault("ASR_BROKER_URL", settings.broker_url)
     os.environ.setdefault("ASR_AUDIO_URL", settings.audio_url)
+    os.environ.setdefault("ASR_CHINESE_SCRIPT", settings.chinese_script)

@@ -279,6 +279,7 @@ class Stream:
             words,
             stable,
             heard_ms=samples_to_ms(self._fed),
+            language=hypothesis.language,
         )
 
     @property

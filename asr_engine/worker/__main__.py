@@ -18,6 +18,7 @@ from asr_engine.config import EngineSettings, engine_settings
 from asr_engine.errors import EngineError, ModelError, UnsupportedLanguageError
 from asr_engine.events import Failed
 from asr_engine.registry import streaming_model, voice_activity
+from asr_engine.scripts import prepare
 from asr_engine.streaming import Engine
 from asr_engine.worker.connections import connect
 from asr_engine.worker.service import EngineService
@@ -89,6 +90,7 @@ async def serve(engine: Engine, settings: EngineSettings) -> None:
         incarnation=secrets.token_hex(4),
         broker=broker,
         audio=audio,
+        script=settings.chinese_script,
     )
     try:
         await service.run(stop)
@@ -107,6 +109,7 @@ def main() -> int:
         model, detector = streaming_model(settings), voice_activity(settings)
         engine = Engine(model, detector, slots=settings.slots)
         rehearse(engine)
+        prepare(settings.chinese_script)
     except EngineError as error:
         log.error("model_not_loaded", code=error.code, detail=str(error))  # noqa: TRY400 -- expected
         return 1

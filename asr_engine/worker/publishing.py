@@ -23,6 +23,7 @@ from asr_engine.protocol import (
     captions_channel,
     encode,
 )
+from asr_engine.scripts import ChineseScript, written_text, written_words
 from asr_engine.worker.connections import keep_trying
 from asr_engine.worker.lifecycle import Lifecycle
 from asr_engine.worker.ownership import Ownership
@@ -41,7 +42,10 @@ log = structlog.get_logger(__name__)
 
 
 class Publisher:
-    """Publishes what the model thread delivers, and tells `lifecycle` what follows from it."""
+    """Publishes what the model thread delivers, and tells `lifecycle` what follows from it.
+
+    Chinese is published in `script`, whatever the model wrote.
+    """
 
     def __init__(
         self,
@@ -50,12 +54,15 @@ class Publisher:
         sessions: SessionTable,
         lifecycle: Lifecycle,
         on_endpoint: Callable[[RunningSession], None],
+        *,
+        script: ChineseScript = "heard",
     ) -> None:
         self._broker = broker
         self._ownership = ownership
         self._sessions = sessions
         self._lifecycle = lifecycle
         self._on_endpoint = on_endpoint
+        self._script = script
         self._outbox: asyncio.Queue[StreamEvent] = asyncio.Queue()
         self._partials = PartialBoard()
         self._has_partials = asyncio.Event()
@@ -104,7 +111,7 @@ class Publisher:
         pipe = self._broker.pipeline(transaction=False)
         for partial in due:
             if running := self._sessions.of_stream(partial.stream):
-                event = _partial_event(running.session, partial)
+                event = _partial_event(running, partial, self._script)
                 pipe.publish(captions_channel(event.session), encode(event))
         try:
             await pipe.execute()
@@ -141,7 +148,7 @@ class Publisher:
                 running.next_utterance = event.utterance + 1
                 running.resume_sample = event.resume_sample
                 running.failures = 0
-                await self._advance(running, _final_event(running, event))
+                await self._advance(running, _final_event(running, event, self._script))
                 self._on_endpoint(running)
             case Endpoint():
                 running.resume_sample = event.resume_sample
@@ -195,7 +202,9 @@ class Publisher:
             log.debug("viewer_event_dropped", session=event.session, type=event.type)
 
 
-def _final_event(running: RunningSession, final: Final) -> EngineEvent:
+def _final_event(running: RunningSession, final: Final, script: ChineseScript) -> EngineEvent:
+    language = final.language or running.language
+    words = written_words(final.words, language=language, script=script)
     return EngineEvent(
         EngineEventKind.FINAL,
         running.session,
@@ -203,21 +212,22 @@ def _final_event(running: RunningSession, final: Final) -> EngineEvent:
         utterance=final.utterance,
         start_ms=final.start_ms,
         end_ms=final.end_ms,
-        text=final.text,
-        words=tuple(word.as_json() for word in final.words),
+        text=written_text(final.text, language=language, script=script),
+        words=tuple(word.as_json() for word in words),
         language=final.language,
         reason=final.reason.value,
     )
 
 
-def _partial_event(session: str, partial: Partial) -> ViewerEvent:
+def _partial_event(running: RunningSession, partial: Partial, script: ChineseScript) -> ViewerEvent:
+    language = partial.language or running.language
     return ViewerEvent(
         type="partial",
-        session=session,
+        session=running.session,
         utterance=partial.utterance,
         start_ms=partial.start_ms,
         end_ms=partial.end_ms,
-        text=partial.text,
+        text=written_text(partial.text, language=language, script=script),
         stable_words=partial.stable_words,
         heard_ms=partial.heard_ms,
     )

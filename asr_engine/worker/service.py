@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 from asr_engine.asyncio_tasks import end_tasks
 from asr_engine.errors import EngineError
 from asr_engine.protocol import ENGINE_TTL_S, ENGINES_KEY, EngineStatus, encode, engine_key
+from asr_engine.scripts import ChineseScript
 from asr_engine.streaming import Engine
 from asr_engine.worker.admission import Admission
 from asr_engine.worker.connections import keep_trying
@@ -41,7 +42,14 @@ class EngineService:
     """One engine on its broker and audio server."""
 
     def __init__(
-        self, engine: Engine, *, name: str, incarnation: str, broker: Redis, audio: Redis
+        self,
+        engine: Engine,
+        *,
+        name: str,
+        incarnation: str,
+        broker: Redis,
+        audio: Redis,
+        script: ChineseScript = "heard",
     ) -> None:
         self._engine = engine
         self._name = name
@@ -63,6 +71,7 @@ class EngineService:
             self._sessions,
             self._lifecycle,
             on_endpoint=self._draining.note_endpoint,
+            script=script,
         )
         self._reader = AudioReader(audio, self._thread, self._sessions, self._publisher)
         self._admission = Admission(
