@@ -134,11 +134,16 @@ class Window:
     """At most 30 s of audio cut in silence, on a clock that counts from `start_sample`.
 
     It joins one or several spans; silence between them may be left out. A model need not know.
+
+    `channel` is the label of a channel that is heard on its own. `resume_samples` says from where
+    each channel must be heard again once this window is done; empty where work cannot resume there.
     """
 
     start_sample: int
     samples: FloatSamples
     spans: tuple[WindowSpan, ...] = ()
+    channel: str | None = None
+    resume_samples: tuple[int, ...] = ()
 
     @property
     def end_sample(self) -> int:

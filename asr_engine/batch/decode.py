@@ -1,4 +1,4 @@
-"""Any accepted container to 16 kHz mono float32, as a stream in bounded memory.
+"""Any accepted container to 16 kHz float32, mono or by channel, as a stream in bounded memory.
 
 The decoder gets an open file and never a path, so it sees neither names nor neighbours. Containers
 are an allow-list and every protocol is refused: a playlist in disguise opens nothing.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -68,6 +68,15 @@ class AudioSource:
     good_packets: int = 0
 
     @property
+    def track(self) -> int:
+        """Which of the container's audio tracks this is."""
+        return [stream.index for stream in self.container.streams.audio].index(self.stream.index)
+
+    @property
+    def channels(self) -> int:
+        return int(self.stream.codec_context.layout.nb_channels)
+
+    @property
     def declared_s(self) -> float | None:
         """Duration that the container states, if it does; may be wrong."""
         import av
@@ -89,8 +98,9 @@ def _is_cover(stream: Any) -> bool:
 
 
 @contextmanager
-def open_audio(path: Path) -> Iterator[AudioSource]:
-    """Open a recording and choose its audio track: the default one, else FFmpeg's best.
+def open_audio(path: Path, *, track: int | None = None) -> Iterator[AudioSource]:
+    """Open a recording at one of its audio tracks: without `track` the default one, else FFmpeg's
+    best.
 
     Raises EmptyAudioError, NotAudioError, BrokenAudioError, NoAudioTrackError.
     """
@@ -111,13 +121,18 @@ def open_audio(path: Path) -> Iterator[AudioSource]:
                 raise BrokenAudioError("the container does not open") from None
             raise NotAudioError from None
         with container:
-            if not container.streams.audio:
-                raise NoAudioTrackError
-            stream = container.streams.best("audio") or container.streams.audio[0]
+            stream = _track(container, track)
             if stream.codec_context is None:
                 raise BrokenAudioError("no decoder for this codec")
             stream.codec_context.thread_type = "AUTO"
             yield AudioSource(container, stream)
+
+
+def _track(container: Any, track: int | None) -> Any:
+    streams = container.streams.audio
+    if not streams or (track is not None and track >= len(streams)):
+        raise NoAudioTrackError
+    return streams[track] if track is not None else container.streams.best("audio") or streams[0]
 
 
 def _check_wav(head: bytes) -> None:
@@ -140,7 +155,7 @@ def decode_audio(path: Path, *, start_sample: int = 0) -> Iterator[FloatSamples]
 
 
 def skip_to(blocks: Iterator[FloatSamples], start_sample: int) -> Iterator[FloatSamples]:
-    """The same samples without those before `start_sample`.
+    """The same samples, [n] or [channels, n], without those before `start_sample`.
 
     Reading on from the start costs a thousandth of the audio's length and is exact in every
     container; seeking is neither.
@@ -148,17 +163,53 @@ def skip_to(blocks: Iterator[FloatSamples], start_sample: int) -> Iterator[Float
     position = 0
     for block in blocks:
         skipped = max(0, start_sample - position)
-        position += len(block)
-        if skipped < len(block):
-            yield block[skipped:]
+        length = block.shape[-1]
+        position += length
+        if skipped < length:
+            yield block[..., skipped:]
 
 
 def decode_source(source: AudioSource) -> Iterator[FloatSamples]:
     """`decode_audio` of an opened source from its start."""
     downmix = _Downmix()
+    return (downmix.mono(block) for block in _blocks(source))
+
+
+def decode_channels(source: AudioSource, channels: int) -> Iterator[FloatSamples]:
+    """As `decode_source`, with each of the first `channels` channels on its own: [channels, n].
+
+    Where there are fewer, all hear the first.
+    """
+    for block in _blocks(source):
+        if len(block) < channels:
+            yield np.repeat(block[:1], channels, axis=0)
+        else:
+            yield block[:channels]
+
+
+def decode_spot(source: AudioSource, start_s: float, length_s: float) -> FloatSamples:
+    """About `length_s` of audio [channels, n] from about `start_s` on: as near as the container can
+    be sought in, its beginning where it cannot. Without a column where nothing decodes there.
+    """
+    import av
+
+    with suppress(av.FFmpegError):
+        source.container.seek(int((start_s + _origin_s(source)) * av.time_base))
+    pieces: list[FloatSamples] = []
+    wanted = round(length_s * SAMPLE_RATE)
+    for piece in _pieces(source, origin_s=None):
+        pieces.append(piece)
+        wanted -= piece.shape[1]
+        if wanted <= 0:
+            break
+    return _join(pieces) if pieces else np.zeros((1, 0), np.float32)
+
+
+def _blocks(source: AudioSource) -> Iterator[FloatSamples]:
+    """Float32 [channels, BLOCK_SAMPLES] at 16 kHz; the last is short."""
     held: list[NDArray[np.float32]] = []
     held_samples = total = 0
-    for piece in _pieces(source):
+    for piece in _pieces(source, origin_s=_origin_s(source)):
         held.append(piece)
         held_samples += piece.shape[1]
         total += piece.shape[1]
@@ -167,10 +218,10 @@ def decode_source(source: AudioSource) -> Iterator[FloatSamples]:
         joined = _join(held)
         whole = held_samples - held_samples % BLOCK_SAMPLES
         for start in range(0, whole, BLOCK_SAMPLES):
-            yield downmix.mono(joined[:, start : start + BLOCK_SAMPLES])
+            yield joined[:, start : start + BLOCK_SAMPLES]
         held, held_samples = [joined[:, whole:]], held_samples - whole
     if held_samples:
-        yield downmix.mono(_join(held))
+        yield _join(held)
     if not total:
         raise BrokenAudioError("nothing decodes") if source.bad_packets else EmptyAudioError
 
@@ -187,18 +238,21 @@ def _join(pieces: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     )
 
 
-def _pieces(source: AudioSource) -> Iterator[NDArray[np.float32]]:
-    """Resampled float32 [channels, n] in a row, holes in the time stamps filled with zeros."""
+def _pieces(source: AudioSource, *, origin_s: float | None) -> Iterator[NDArray[np.float32]]:
+    """Resampled float32 [channels, n] in a row, holes in the time stamps filled with zeros.
+
+    The first piece begins at the time stamp `origin_s`; None: wherever it is.
+    """
     import av
 
     resampler: Any = None
     shape: tuple[Any, ...] = ()
     position_s = 0.0
-    origin_s = _origin_s(source)
     for frame in _frames(source):
         if not frame.samples or not frame.sample_rate:
             continue
         if frame.time is not None:
+            origin_s = frame.time if origin_s is None else origin_s
             gap_s = frame.time - origin_s - position_s
             if MIN_FILLED_GAP_S < gap_s < MAX_FILLED_GAP_S:
                 yield np.zeros((1, round(gap_s * SAMPLE_RATE)), np.float32)

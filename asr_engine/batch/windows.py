@@ -1,13 +1,15 @@
 """Speech in a recording of any length, cut in silence into windows that a model takes whole.
 
-Memory is bounded: the last `TAPE_MS` of audio and one window are held.
+Memory is bounded: the last `TAPE_MS` of audio and one window are held, of each channel that is
+heard on its own.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -52,35 +54,53 @@ def find_windows(
     blocks: Iterable[FloatSamples],
     *,
     finder: SpeechFinder,
+    channels: Sequence[str] = (),
     first_sample: int = 0,
     from_sample: int = 0,
+    from_samples: Sequence[int] = (),
     rules: SpeechRules | None = None,
 ) -> Iterator[Window]:
-    """Windows of at most 30 s, in order, that hold all speech from `from_sample` on.
+    """Windows of at most 30 s that hold all speech from `from_samples` on.
 
     `blocks` are successive float32 [n] at 16 kHz that begin at `first_sample`, a multiple of the
     finder's window. Silence between a window's spans is left out.
+
+    With `channels`, blocks are [channels, n], and each channel is cut into windows of its own, from
+    its own place of `from_samples` on. As soon as one of them fills a window, what the others hold
+    is a window too: windows come in the order of time but for speech that is going on there.
     """
     rules = rules or SpeechRules()
-    tape = _Tape(first_sample)
-    spans = find_spans(
-        finder.speech_probabilities(tape.record(blocks)),
-        window_samples=finder.window_samples,
-        first_sample=first_sample,
-        from_sample=from_sample,
-        rules=rules,
-    )
-    limit = ms_to_samples(MAX_WINDOW_MS)
-    pieces: list[tuple[Span, FloatSamples]] = []
-    for span in spans:
-        samples = tape.cut(span)
-        if pieces and sum(len(piece) for _, piece in pieces) + len(samples) > limit:
-            yield _join(pieces)
-            pieces = []
-        if len(samples):
-            pieces.append((span, samples))
-    if pieces:
-        yield _join(pieces)
+    labels: Sequence[str | None] = channels or (None,)
+    splitter = _Splitter(iter(blocks), len(labels))
+    lanes = [
+        _Lane(
+            label,
+            splitter.channel(number),
+            finder=finder,
+            first_sample=first_sample,
+            from_sample=from_samples[number] if from_samples else from_sample,
+            rules=rules,
+        )
+        for number, label in enumerate(labels)
+    ]
+    # All lanes hear the same length of audio, so that none reads ahead of another.
+    while sum(lane.advance() for lane in lanes):
+        for lane in lanes:
+            if lane.is_full:
+                yield from _flush(lanes)
+            lane.hold()
+    yield from _flush(lanes)
+
+
+def take_group(windows: Iterator[Window], size: int) -> list[Window]:
+    """The next `size` windows, and those that follow until work can resume behind them.
+
+    Fewer than `size` are the last.
+    """
+    group = list(islice(windows, size))
+    while group and not group[-1].resume_samples:
+        group.append(next(windows))
+    return group
 
 
 def resume_from(resume_sample: int, *, window_samples: int) -> int:
@@ -92,67 +112,94 @@ def resume_from(resume_sample: int, *, window_samples: int) -> int:
     return start - start % window_samples
 
 
-def find_spans(
-    probabilities: Iterable[float],
-    *,
-    window_samples: int,
-    rules: SpeechRules,
-    first_sample: int = 0,
-    from_sample: int = 0,
-) -> Iterator[Span]:
+class SpanFinder:
     """Padded spans of speech, ascending, without overlap, at most 30 s each.
 
-    Speech without a pause is cut where it is least probable in its last ten seconds. A span's end
-    may lie past the end of the audio by less than a window and a padding.
+    It hears one probability after another, the first of them at `first_sample`. Speech without a
+    pause is cut where it is least probable in its last ten seconds. A span's end may lie past the
+    end of the audio by less than a window and a padding.
     """
-    limit, pad = ms_to_samples(MAX_WINDOW_MS), ms_to_samples(rules.pad_ms)
-    floor = from_sample  # no span begins before this
-    onset = quiet = -1  # first sample of the open span, and of the silence at its end
-    heard: list[float] = []  # probabilities since the onset
-    position = first_sample
-    for position, probability in _positions(probabilities, first_sample, window_samples):
-        if position < from_sample:
-            continue
-        if onset < 0:
-            if probability >= rules.threshold:
-                onset, quiet, heard = position, -1, [probability]
-            continue
-        if probability >= rules.threshold and quiet >= 0:
-            if position - quiet >= ms_to_samples(rules.min_silence_ms):
-                middle = (quiet + position) // 2
-                if _is_speech(onset, quiet, rules):
-                    yield Span(max(floor, onset - pad), middle, onset, quiet)
-                    floor = middle
-                onset, heard = position, []
-            quiet = -1
-        elif probability < rules.release and quiet < 0:
-            quiet = position
-        heard.append(probability)
-        end = position + window_samples
-        start = max(floor, onset - pad)
-        if quiet >= 0 and end - quiet >= 2 * pad:
-            if _is_speech(onset, quiet, rules):
-                yield Span(start, quiet + pad, onset, quiet)
-                floor = quiet + pad
-            onset = -1
-        elif end - start > limit - window_samples:
-            kept = _weakest(heard, window_samples)
-            cut = onset + kept * window_samples
-            yield Span(start, cut, onset, cut)
-            floor = onset = cut
-            heard = heard[kept:]
-            quiet = quiet if quiet >= cut else -1
-    end = position + window_samples
-    quiet = end if quiet < 0 else quiet
-    if onset >= 0 and _is_speech(onset, quiet, rules):
-        yield Span(max(floor, onset - pad), min(end, quiet + pad), onset, quiet)
 
+    def __init__(
+        self,
+        *,
+        window_samples: int,
+        rules: SpeechRules,
+        first_sample: int = 0,
+        from_sample: int = 0,
+    ) -> None:
+        self._window_samples = window_samples
+        self._rules = rules
+        self._from_sample = from_sample
+        self._pad = ms_to_samples(rules.pad_ms)
+        self._floor = from_sample  # no span begins before this
+        self._position = first_sample
+        # First sample of the open span, and of the silence at its end.
+        self._onset = self._quiet = -1
+        self._heard: list[float] = []  # probabilities since the onset
 
-def _positions(
-    probabilities: Iterable[float], first_sample: int, window_samples: int
-) -> Iterator[tuple[int, float]]:
-    for index, probability in enumerate(probabilities):
-        yield first_sample + index * window_samples, probability
+    @property
+    def free_sample(self) -> int | None:
+        """No span to come begins before this; None while one is open."""
+        return max(self._floor, self._position - self._pad) if self._onset < 0 else None
+
+    def hear(self, probability: float) -> Span | None:
+        """One more of the finder's windows; the span that it completes."""
+        position = self._position
+        self._position += self._window_samples
+        if position < self._from_sample:
+            return None
+        if self._onset < 0:
+            if probability >= self._rules.threshold:
+                self._open(position)
+                self._heard = [probability]
+            return None
+        ended = None
+        if probability >= self._rules.threshold and self._quiet >= 0:
+            if position - self._quiet >= ms_to_samples(self._rules.min_silence_ms):
+                ended = self._close((self._quiet + position) // 2)
+                self._open(position)
+            self._quiet = -1
+        elif probability < self._rules.release and self._quiet < 0:
+            self._quiet = position
+        self._heard.append(probability)
+        if self._quiet >= 0 and self._position - self._quiet >= 2 * self._pad:
+            ended = self._close(self._quiet + self._pad)
+            self._onset = -1
+        elif self._position - self._start > ms_to_samples(MAX_WINDOW_MS) - self._window_samples:
+            ended = self._cut()
+        return ended
+
+    def end(self) -> Span | None:
+        """The span that the end of the audio completes."""
+        if self._onset < 0:
+            return None
+        self._quiet = self._position if self._quiet < 0 else self._quiet
+        return self._close(min(self._position, self._quiet + self._pad))
+
+    @property
+    def _start(self) -> int:
+        return max(self._floor, self._onset - self._pad)
+
+    def _open(self, position: int) -> None:
+        self._onset, self._quiet, self._heard = position, -1, []
+
+    def _close(self, end: int) -> Span | None:
+        if not _is_speech(self._onset, self._quiet, self._rules):
+            return None
+        span = Span(self._start, end, self._onset, self._quiet)
+        self._floor = end
+        return span
+
+    def _cut(self) -> Span:
+        """End the open span in its weakest moment, where the next one begins."""
+        kept = _weakest(self._heard, self._window_samples)
+        cut = self._onset + kept * self._window_samples
+        span = Span(self._start, cut, self._onset, cut)
+        self._floor = self._onset = cut
+        self._heard = self._heard[kept:]
+        self._quiet = self._quiet if self._quiet >= cut else -1
+        return span
 
 
 def _is_speech(onset: int, end: int, rules: SpeechRules) -> bool:
@@ -166,7 +213,17 @@ def _weakest(heard: list[float], window_samples: int) -> int:
     return first + int(np.argmin(smooth[first:-1])) if len(heard) > first + 1 else first
 
 
-def _join(pieces: list[tuple[Span, FloatSamples]]) -> Window:
+def _flush(lanes: Sequence[_Lane]) -> Iterator[Window]:
+    """What all lanes hold, in the order of time. Work can resume behind the last of them."""
+    windows = sorted(
+        (window for lane in lanes for window in lane.flush()), key=lambda w: w.start_sample
+    )
+    yield from windows[:-1]
+    for window in windows[-1:]:
+        yield replace(window, resume_samples=tuple(lane.resume_sample for lane in lanes))
+
+
+def _join(label: str | None, pieces: list[tuple[Span, FloatSamples]]) -> Window:
     spans = []
     offset = 0
     for span, samples in pieces:
@@ -177,7 +234,94 @@ def _join(pieces: list[tuple[Span, FloatSamples]]) -> Window:
         start_sample=pieces[0][0].start,
         samples=np.concatenate([samples for _, samples in pieces]),
         spans=tuple(spans),
+        channel=label,
     )
+
+
+class _Splitter:
+    """Blocks [n] or [channels, n], read once and shared out by channel."""
+
+    def __init__(self, blocks: Iterator[FloatSamples], channels: int) -> None:
+        self._blocks = blocks
+        self._waiting: list[deque[FloatSamples]] = [deque() for _ in range(channels)]
+
+    def channel(self, number: int) -> Iterator[FloatSamples]:
+        waiting = self._waiting[number]
+        while True:
+            if not waiting:
+                block = next(self._blocks, None)
+                if block is None:
+                    return
+                for queue, samples in zip(self._waiting, np.atleast_2d(block), strict=True):
+                    queue.append(samples)
+            yield waiting.popleft()
+
+
+class _Lane:
+    """One channel: its spans, and those that wait for their window to be full."""
+
+    def __init__(
+        self,
+        label: str | None,
+        blocks: Iterator[FloatSamples],
+        *,
+        finder: SpeechFinder,
+        first_sample: int,
+        from_sample: int,
+        rules: SpeechRules,
+    ) -> None:
+        self._label = label
+        self._tape = _Tape(first_sample)
+        self._probabilities = finder.speech_probabilities(self._tape.record(blocks))
+        self._spans = SpanFinder(
+            window_samples=finder.window_samples,
+            rules=rules,
+            first_sample=first_sample,
+            from_sample=from_sample,
+        )
+        self._held: list[tuple[Span, FloatSamples]] = []
+        self._new: tuple[Span, FloatSamples] | None = None
+        self._done_sample = from_sample
+        self._is_ended = False
+
+    @property
+    def is_full(self) -> bool:
+        """The newest span does not fit into the window that is held."""
+        if self._new is None or not self._held:
+            return False
+        held = sum(len(samples) for _, samples in self._held)
+        return held + len(self._new[1]) > ms_to_samples(MAX_WINDOW_MS)
+
+    @property
+    def resume_sample(self) -> int:
+        """Where this channel goes on once all that it held has been taken."""
+        free = self._spans.free_sample if self._new is None else None
+        return self._done_sample if free is None else max(self._done_sample, free)
+
+    def advance(self) -> bool:
+        """Hear one more of the finder's windows; False where there is none."""
+        if self._is_ended:
+            return False
+        probability = next(self._probabilities, None)
+        self._is_ended = probability is None
+        span = self._spans.end() if probability is None else self._spans.hear(probability)
+        if span is not None:
+            samples = self._tape.cut(span)
+            self._new = (span, samples) if len(samples) else None
+        return True
+
+    def hold(self) -> None:
+        """Put the newest span, if there is one, into the window that is held."""
+        if self._new is not None:
+            self._held.append(self._new)
+            self._new = None
+
+    def flush(self) -> Iterator[Window]:
+        """The window that is held, if there is one."""
+        if self._held:
+            window = _join(self._label, self._held)
+            self._held, self._done_sample = [], window.end_sample
+            yield window
 
 
 class _Tape:

@@ -14,11 +14,13 @@ from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.batch.windows import (
     MAX_WINDOW_MS,
     Span,
+    SpanFinder,
     SpeechRules,
-    find_spans,
     find_windows,
     resume_from,
+    take_group,
 )
+from asr_engine.ports import Window
 
 WINDOW = 512
 RULES = SpeechRules()
@@ -44,13 +46,15 @@ class LevelFinder:
 
 def spans(*runs: tuple[int, float]) -> list[Span]:
     """Spans of (windows, probability) runs."""
-    probabilities = [value for count, value in runs for _ in range(count)]
-    return list(find_spans(probabilities, window_samples=WINDOW, rules=RULES))
+    finder = SpanFinder(window_samples=WINDOW, rules=RULES)
+    found = [finder.hear(value) for count, value in runs for _ in range(count)]
+    return [span for span in (*found, finder.end()) if span is not None]
 
 
 def blocks(samples: FloatSamples) -> Iterator[FloatSamples]:
-    for start in range(0, len(samples), SAMPLE_RATE):
-        yield samples[start : start + SAMPLE_RATE]
+    """Seconds of [n] or [channels, n]."""
+    for start in range(0, samples.shape[-1], SAMPLE_RATE):
+        yield samples[..., start : start + SAMPLE_RATE]
 
 
 def sound(*runs: tuple[float, float]) -> FloatSamples:
@@ -146,7 +150,7 @@ def test_work_resumes_as_if_never_interrupted(seconds: float) -> None:
                 blocks(samples[first:]),
                 finder=LevelFinder(),
                 first_sample=first,
-                from_sample=resume,
+                from_samples=(resume,),
             )
         )
         assert [(w.start_sample, w.end_sample) for w in rest] == [
@@ -165,3 +169,96 @@ def test_a_finder_that_reads_the_whole_recording_is_noticed() -> None:
     samples = sound((5, 0.9), (200, 0.0))
     with pytest.raises(ValueError, match="too far ahead"):
         list(find_windows(blocks(samples), finder=Greedy()))
+
+
+def call(*turns: tuple[float, float, float]) -> FloatSamples:
+    """(seconds, level left, level right) turns as samples [2, n]."""
+    left = sound(*[(seconds, level) for seconds, level, _ in turns])
+    right = sound(*[(seconds, level) for seconds, _, level in turns])
+    return np.stack((left, right))
+
+
+CALL = call(
+    *[(6.0, 0.9, 0.0), (0.8, 0.0, 0.0), (5.0, 0.0, 0.8), (0.8, 0.0, 0.0), (2.0, 0.7, 0.6)] * 6,
+    (400.0, 0.0, 0.0),
+    *[(9.0, 0.9, 0.0), (1.0, 0.0, 0.0)] * 12,
+    (3.0, 0.0, 0.8),
+)
+
+
+def places(windows: Iterable[Window]) -> list[tuple[str | None, int, int]]:
+    return [(window.channel, window.start_sample, window.end_sample) for window in windows]
+
+
+def test_each_channel_has_windows_of_its_own() -> None:
+    windows = list(find_windows(blocks(CALL), finder=LevelFinder(), channels=("left", "right")))
+    for number, label in enumerate(("left", "right")):
+        alone = find_windows(blocks(CALL[number]), finder=LevelFinder())
+        mine = [window for window in windows if window.channel == label]
+        assert [
+            (span.start_sample, span.speech_end - span.speech_start)
+            for window in mine
+            for span in window.spans
+        ] == [
+            (span.start_sample, span.speech_end - span.speech_start)
+            for window in alone
+            for span in window.spans
+        ]
+        assert all(len(window.samples) <= LIMIT for window in mine)
+
+
+def test_windows_of_two_channels_come_in_the_order_of_time() -> None:
+    windows = list(find_windows(blocks(CALL), finder=LevelFinder(), channels=("left", "right")))
+    reached = 0
+    for window in windows:
+        assert window.start_sample >= reached - 12 * SAMPLE_RATE
+        if window.resume_samples:
+            reached = max(reached, window.start_sample)
+
+
+def test_groups_of_a_call_end_where_work_resumes_as_if_never_interrupted() -> None:
+    channels = ("left", "right")
+    whole = list(find_windows(blocks(CALL), finder=LevelFinder(), channels=channels))
+    ends = [index for index, window in enumerate(whole, 1) if window.resume_samples]
+    assert len(ends) > 5
+    for end in ends[:-1]:
+        resume = whole[end - 1].resume_samples
+        first = resume_from(min(resume), window_samples=WINDOW)
+        rest = find_windows(
+            blocks(CALL[:, first:]),
+            finder=LevelFinder(),
+            channels=channels,
+            first_sample=first,
+            from_samples=resume,
+        )
+        assert places(rest) == places(whole[end:])
+
+
+def test_a_group_does_not_end_where_work_could_not_resume() -> None:
+    windows = list(find_windows(blocks(CALL), finder=LevelFinder(), channels=("left", "right")))
+    for size in (1, 2, 3, 4):
+        left = iter(windows)
+        groups = list(iter(lambda: take_group(left, size), []))  # noqa: B023 - used at once
+        assert places(window for group in groups for window in group) == places(windows)
+        assert all(group[-1].resume_samples for group in groups)
+        assert all(size <= len(group) <= size + 1 for group in groups[:-1])
+
+
+def test_a_channel_without_speech_does_not_hold_the_other_up() -> None:
+    """Nor is it heard again from its start whenever work resumes, nor read ahead."""
+    samples = call((1.0, 0.9, 0.0), (1.0, 0.0, 0.0), *[(6.0, 0.0, 0.9), (1.0, 0.0, 0.0)] * 40)
+    read = 0
+
+    def counted() -> Iterator[FloatSamples]:
+        nonlocal read
+        for block in blocks(samples):
+            read += block.shape[1]
+            yield block
+
+    windows = find_windows(counted(), finder=LevelFinder(), channels=("left", "right"))
+    seen = 0
+    for window in windows:
+        if window.resume_samples:
+            seen += 1
+            assert read - min(window.resume_samples) < 12 * SAMPLE_RATE
+    assert seen > 5
