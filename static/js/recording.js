@@ -9,6 +9,7 @@ const player = document.getElementById("player");
 const wave = document.getElementById("wave");
 const canvas = document.getElementById("wave-canvas");
 const transcript = document.getElementById("transcript");
+const column = transcript.parentElement; // The tail, draft text after the refined, is replaced in it.
 const durationMs = Number(page.dataset.durationMs);
 const STEP_MS = 5000;
 const LEAP_MS = 30_000;
@@ -133,7 +134,7 @@ const highlight = "highlights" in CSS ? new Highlight() : null;
 if (highlight) CSS.highlights.set("spoken-word", highlight);
 
 function collectLines() {
-  lines = [...transcript.querySelectorAll(".line")].map((element) => ({
+  lines = [...column.querySelectorAll(".line")].map((element) => ({
     element,
     startMs: Number(element.dataset.start),
     endMs: Number(element.dataset.end),
@@ -229,7 +230,7 @@ function startAt(event, line) {
   return word?.startMs ?? line.startMs;
 }
 
-transcript.addEventListener("click", (event) => {
+column.addEventListener("click", (event) => {
   const target = event.target instanceof Element ? event.target : event.target.parentElement;
   const time = target.closest(".paragraph-time");
   if (time) {
@@ -292,19 +293,21 @@ function refresh() {
   growTranscript();
 }
 
-/** Append the segments that are new; the server answers with all of them if the revision is another. */
+/**
+ * Append the segments that are new, and put the tail that is there now in the place of the old one;
+ * the server answers with all segments if the revision is another.
+ */
 function growTranscript() {
   const address = new URL(transcript.dataset.url, location.origin);
-  if (transcript.dataset.revision) address.searchParams.set("revision", transcript.dataset.revision);
-  if (transcript.dataset.revision && lines.length) {
-    address.searchParams.set("after", lines.at(-1).element.dataset.index);
-  }
+  const { revision, tail } = document.getElementById("transcript-tail").dataset;
+  const last = transcript.querySelector(".paragraph:last-child .line:last-child");
+  if (revision) address.searchParams.set("revision", revision);
+  if (last) address.searchParams.set("after", last.dataset.index);
+  address.searchParams.set("tail", tail);
   return htmx.ajax("GET", address.pathname + address.search, { target: transcript, swap: "innerHTML" });
 }
 
 transcript.addEventListener("htmx:afterSwap", () => {
-  const last = transcript.lastElementChild;
-  if (last) transcript.dataset.revision = last.dataset.revision;
   collectLines();
   showPosition();
 });

@@ -16,10 +16,18 @@ from transcription.models import (
 from webapp.accounts.models import User
 
 
-def write_transcript(recording: Recording, *texts: str, number: int = 1) -> TranscriptRevision:
-    """One segment a text, five seconds each, a word every 200 ms."""
+def write_transcript(
+    recording: Recording, *texts: str, number: int = 1, **fields: Any
+) -> TranscriptRevision:
+    """One segment a text, five seconds each, a word every 200 ms; it is shown from now on."""
     revision = TranscriptRevision.objects.create(
-        recording=recording, number=number, kind=RevisionKind.DRAFT, is_complete=True
+        **{
+            "recording": recording,
+            "number": number,
+            "kind": RevisionKind.DRAFT,
+            "is_complete": True,
+            **fields,
+        }
     )
     for index, text in enumerate(texts):
         start_ms = index * 5000

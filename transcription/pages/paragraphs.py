@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from asr_engine.results import Word
-from transcription.models import TranscriptSegment
+from transcription.models import SegmentMark, TranscriptSegment
 
 PAUSE_MS = 2_000
 BREATH_MS = 300
@@ -14,6 +14,8 @@ BREATH_MS = 300
 LONGEST_CHARACTERS = 480
 SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "।")
 UNSURE_BELOW = 0.5
+UNCLEAR = "[unclear]"
+"""Stands for speech that no words were found for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Line:
 
     `words` says where each word is heard and stands: `start:offset:length`, the start in
     milliseconds after the segment's own, offset and length in UTF-16 units as scripts count them.
+    `language` is empty where it is the transcript's.
     """
 
     index: int
@@ -37,7 +40,9 @@ class Line:
     end_ms: int
     pieces: tuple[Piece, ...]
     words: str
+    language: str
     has_space_before: bool
+    is_unclear: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ def paragraphs_of(segments: Iterable[TranscriptSegment]) -> Iterator[Paragraph]:
         is_apart = bool(lines) and (_is_spaced(last_text) or is_breath)
         lines.append(_line(segment, has_space_before=is_apart))
         characters += len(segment.text)
-        speaker, last_end_ms, last_text = segment.speaker, segment.end_ms, segment.text.strip()
+        speaker, last_end_ms, last_text = segment.speaker, segment.end_ms, _shown_text(segment)
     if lines:
         yield Paragraph(lines[0].start_ms, speaker, tuple(lines))
 
@@ -76,8 +81,12 @@ def joined(texts: Iterable[str]) -> str:
     return said
 
 
+def _shown_text(segment: TranscriptSegment) -> str:
+    return UNCLEAR if segment.mark == SegmentMark.UNCLEAR else segment.text.strip()
+
+
 def _line(segment: TranscriptSegment, *, has_space_before: bool) -> Line:
-    text = segment.text.strip()
+    text = _shown_text(segment)
     pieces: list[Piece] = []
     places: list[str] = []
     done = 0
@@ -103,7 +112,9 @@ def _line(segment: TranscriptSegment, *, has_space_before: bool) -> Line:
         end_ms=segment.end_ms,
         pieces=tuple(_merged(pieces)),
         words=" ".join(places),
+        language=segment.language,
         has_space_before=has_space_before,
+        is_unclear=segment.mark == SegmentMark.UNCLEAR,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -26,11 +27,19 @@ from transcription.models import (
     TranscriptSegment,
 )
 from transcription.pages.forms import LanguageForm, RenameForm
-from transcription.pages.paragraphs import paragraphs_of
+from transcription.pages.paragraphs import Paragraph, paragraphs_of
 from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.services import jobs, recordings, transcripts
 from transcription.services.jobs import JobOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Draft text that stands after the refined one. Two tails of one `name` are the same."""
+
+    name: str
+    paragraphs: list[Paragraph]
 
 
 @login_required
@@ -39,11 +48,10 @@ def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Player, transcript, progress while it runs, and what the owner may do."""
     shown = selectors.access_recording_by_id(request.user, recording_id)
     revision = transcripts.current_revision(shown)
-    segments = list(_segments(revision))
     context = _status_context(request, shown) | {
         "revision": revision,
-        "segment_count": len(segments),
-        "paragraphs": paragraphs_of(segments),
+        "paragraphs": paragraphs_of(_segments(revision)),
+        "tail": _tail(revision),
         "details": _details(shown, revision),
         "language_choices": language_choices(),
     }
@@ -70,22 +78,22 @@ def recording_status(request: PersonRequest, recording_id: UUID) -> HttpResponse
 @login_required
 @require_GET
 def recording_transcript(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    """Segments after `after` of revision `revision`, to append; all, if the revision is another."""
+    """Segments after `after` of revision `revision`, to append; all, if the revision is another.
+
+    With them the tail, where it is another than `tail`.
+    """
     shown = selectors.access_recording_by_id(request.user, recording_id)
     revision = transcripts.current_revision(shown)
-    segments = _segments(revision)
+    segments, tail = _segments(revision), _tail(revision)
     known, after = _whole_number(request, "revision"), _whole_number(request, "after")
     is_growing = revision is not None and known == revision.number and after is not None
     if is_growing:
         segments = segments.filter(index__gt=after)
     listed = list(segments)
-    if is_growing and not listed:
+    if is_growing and not listed and request.GET.get("tail") == tail.name:
         return HttpResponse(status=204)
-    response = render(
-        request,
-        "recording/paragraphs.html",
-        {"recording": shown, "revision": revision, "paragraphs": paragraphs_of(listed)},
-    )
+    context = {"revision": revision, "paragraphs": paragraphs_of(listed), "tail": tail}
+    response = render(request, "recording/growth.html", context)
     response["HX-Reswap"] = "beforeend" if is_growing else "innerHTML"
     return response
 
@@ -176,6 +184,12 @@ def _segments(revision: TranscriptRevision | None) -> QuerySet[TranscriptSegment
     if revision is None:
         return TranscriptSegment.objects.none()
     return revision.segments.order_by("index")
+
+
+def _tail(revision: TranscriptRevision | None) -> Tail:
+    segments = list(transcripts.tail_of(revision))
+    name = f"{segments[0].pk}.{segments[-1].pk}" if segments else ""
+    return Tail(name, list(paragraphs_of(segments)))
 
 
 def _whole_number(request: PersonRequest, name: str) -> int | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from asr_engine.results import Word
-from transcription.models import TranscriptSegment
-from transcription.pages.paragraphs import LONGEST_CHARACTERS, Line, paragraphs_of
+from transcription.models import SegmentMark, TranscriptSegment
+from transcription.pages.paragraphs import LONGEST_CHARACTERS, UNCLEAR, Line, paragraphs_of
 
 
 def segment(
@@ -31,6 +31,15 @@ def test_no_segments_are_no_paragraphs() -> None:
 def test_segments_in_one_breath_are_one_paragraph() -> None:
     (paragraph,) = paragraphs_of([segment("One.", 0), segment("Two.", 1000)])
     assert [line.has_space_before for line in paragraph.lines] == [False, True]
+
+
+def test_a_space_stands_between_what_is_unclear_and_the_next_sentence() -> None:
+    unclear = segment("", 0)
+    unclear.mark = SegmentMark.UNCLEAR
+    first, second = lines_of(unclear, segment("Two.", 1000))
+    assert first.is_unclear
+    assert [piece.text for piece in first.pieces] == [UNCLEAR]
+    assert second.has_space_before
 
 
 def test_pause_and_another_speaker_begin_a_paragraph() -> None:

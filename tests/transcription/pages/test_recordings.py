@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 
@@ -9,7 +10,14 @@ import pytest
 from django.test import Client
 
 from tests.fakes.pages import make_recording, write_transcript
-from transcription.models import Job, JobState, Recording, RecordingState
+from transcription.models import (
+    Job,
+    JobState,
+    Recording,
+    RecordingState,
+    RevisionKind,
+    SegmentMark,
+)
 from webapp.accounts.models import User
 
 ClientOf = Callable[[User | None], Client]
@@ -233,7 +241,7 @@ def test_transcript_fragment_appends_only_what_is_new(
 def test_transcript_fragment_is_empty_when_nothing_is_new(
     alice: User, recording: Recording, client_of: ClientOf
 ) -> None:
-    response = client_of(alice).get(address(recording, "transcript/?revision=1&after=1"))
+    response = client_of(alice).get(address(recording, "transcript/?revision=1&after=1&tail="))
     assert response.status_code == 204
 
 
@@ -244,6 +252,70 @@ def test_transcript_fragment_replaces_another_revision(
     response = client_of(alice).get(address(recording, "transcript/?revision=1&after=1"))
     assert response["HX-Reswap"] == "innerHTML"
     assert b"A better beginning." in response.content
+
+
+def write_both_passes(recording: Recording) -> None:
+    """Two sentences of a draft, of which the first one is refined."""
+    job = Job.objects.create(recording=recording, state=JobState.RUNNING)
+    write_transcript(
+        recording, "Good mourning.", "The lifts.", number=2, job=job, is_complete=False
+    )
+    write_transcript(
+        recording,
+        "Good morning.",
+        number=3,
+        kind=RevisionKind.REFINED,
+        job=job,
+        is_complete=False,
+        replaced_segments=1,
+    )
+
+
+def test_draft_text_stands_after_the_refined(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    write_both_passes(recording)
+    page = client_of(alice).get(address(recording)).content.decode()
+    refined, tail = page.split('id="transcript-tail"')
+    assert "Good morning." in refined
+    assert "The lifts." in tail
+    assert "Good mourning." not in page
+    assert "Grey text at the end is a draft" in page
+
+
+def test_transcript_fragment_replaces_a_tail_that_has_changed(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    write_both_passes(recording)
+    client = client_of(alice)
+    response = client.get(address(recording, "transcript/?revision=3&after=0&tail="))
+    assert response["HX-Reswap"] == "beforeend"
+    fragment = response.content.decode()
+    assert 'id="transcript-tail" hx-swap-oob="true"' in fragment
+    assert "The lifts." in fragment
+    assert "Good morning." not in fragment
+    (name,) = re.findall('data-tail="(.+?)"', fragment)
+    same = client.get(address(recording, f"transcript/?revision=3&after=0&tail={name}"))
+    assert same.status_code == 204
+
+
+def test_speech_without_words_is_marked_as_unclear(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    recording.current_revision.segments.filter(index=1).update(  # type: ignore[union-attr]
+        text="", words=[], mark=SegmentMark.UNCLEAR
+    )
+    page = client_of(alice).get(address(recording)).content.decode()
+    assert "is-unclear" in page
+    assert ">[unclear]</span>" in page
+
+
+def test_a_sentence_in_another_language_says_so_to_the_browser(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    recording.current_revision.segments.filter(index=1).update(language="de")  # type: ignore[union-attr]
+    page = client_of(alice).get(address(recording)).content.decode()
+    assert page.count('lang="de"') == 1
 
 
 @pytest.mark.parametrize(
