@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from asr_engine.audio import FloatSamples
-from asr_engine.results import LanguageGuess, Segment, Word
+from asr_engine.results import Segment, Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +156,41 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class DecodeOptions:
-    """How a pass decodes. `beam_size` 1 is greedy."""
+    """How a pass decodes its windows.
+
+    `beam_size` 1 is greedy. Up to `candidates` texts of each window are asked for. A `temperature`
+    above 0 samples instead of searching. `avoids_repetition` lets no run of words come twice.
+    `hotwords` are terms that the decoder is told to expect.
+    """
 
     beam_size: int = 1
+    candidates: int = 1
+    temperature: float = 0.0
+    avoids_repetition: bool = False
+    hotwords: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One text that a model may have heard in a window.
+
+    The probabilities are the decoder's own: the mean natural logarithm over the tokens, and that
+    nobody speaks. `compression_ratio` is high where the text repeats itself. `tokens` are opaque:
+    the model times them.
+    """
+
+    text: str
+    mean_log_probability: float
+    no_speech_probability: float
+    compression_ratio: float
+    tokens: object = None
 
 
 class BatchModel(Protocol):
     """A recogniser of whole windows.
 
-    `encode` is the dear part; its output is opaque, is decoded one or several times (draft, refine)
-    and dropped by the caller.
+    `encode` is the dear part; its output is opaque, is decoded one or several times (draft, refine,
+    retries) and dropped by the caller.
     """
 
     @property
@@ -180,21 +205,54 @@ class BatchModel(Protocol):
 
     def encode(self, windows: Sequence[Window]) -> object: ...
 
-    def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
-        """Best guess over `windows`, which must hold speech."""
+    def select(self, encoded: object, indices: Sequence[int]) -> object:
+        """The encoder output of some of its windows."""
+
+    def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
+        """Probability of each language for each window, which must hold speech."""
 
     def decode(
         self,
         windows: Sequence[Window],
         encoded: object,
         *,
-        language: str,
+        languages: Sequence[str],
         options: DecodeOptions,
-    ) -> list[list[Segment]]:
-        """Segments of each window on the window's clock; an empty list where none spoke.
+    ) -> list[list[Candidate]]:
+        """What may have been said in each window, most probable first; `languages` one a window.
 
         Raises UnsupportedLanguageError.
         """
+
+    def time_words(
+        self,
+        windows: Sequence[Window],
+        encoded: object,
+        candidates: Sequence[Candidate | None],
+        *,
+        languages: Sequence[str],
+    ) -> list[list[Segment]]:
+        """The chosen candidate of each window as segments with words, on the window's clock.
+
+        An empty list for None. Raises UnsupportedLanguageError.
+        """
+
+
+class Rescorer(Protocol):
+    """Chooses among candidates by what it knows of names, terms and the language."""
+
+    def choose(self, candidates: Sequence[Candidate]) -> int:
+        """Index of the best one; they come most probable first and are at least one."""
+
+    def hotwords(self, candidates: Sequence[Candidate], language: str) -> str:
+        """Terms that none of them holds but that may have been said; "" for none."""
+
+
+class LanguageModel(Protocol):
+    """Knows how an organisation's sentences go."""
+
+    def log_probability(self, units: Sequence[str]) -> float:
+        """Natural logarithm of a whole text's probability; `units` as `spoken_units` gives them."""
 
 
 class SpeechFinder(Protocol):

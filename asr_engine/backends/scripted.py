@@ -23,8 +23,8 @@ from asr_engine.errors import (
     UnknownStreamError,
     UnsupportedModeError,
 )
-from asr_engine.ports import Capabilities, Chunk, DecodeOptions, Hypothesis, Window
-from asr_engine.results import LanguageGuess, Segment, Word, join_words
+from asr_engine.ports import Candidate, Capabilities, Chunk, DecodeOptions, Hypothesis, Window
+from asr_engine.results import Segment, Word, join_words
 
 BLOCK_SAMPLES = SAMPLE_RATE // 10
 """Samples of one coded word, or of one step of a pause."""
@@ -307,7 +307,7 @@ class ScriptedDetector:
 
 
 class ScriptedBatchModel:
-    """A BatchModel over the same code: one segment for each window that holds words."""
+    """A BatchModel over the same code: one candidate for each window that holds words."""
 
     name = "scripted"
     languages: tuple[str, ...] = ("en",)
@@ -316,22 +316,41 @@ class ScriptedBatchModel:
     def encode(self, windows: Sequence[Window]) -> object:
         return [self._read(window) for window in windows]
 
-    def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
-        del windows, encoded
-        return LanguageGuess("en", 1.0)
+    def select(self, encoded: object, indices: Sequence[int]) -> object:
+        words = _words_of(encoded)
+        return [words[index] for index in indices]
+
+    def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
+        del encoded
+        return [{"en": 1.0} for _ in windows]
 
     def decode(
         self,
         windows: Sequence[Window],
         encoded: object,
         *,
-        language: str,
+        languages: Sequence[str],
         options: DecodeOptions,
+    ) -> list[list[Candidate]]:
+        del windows, languages, options
+        return [
+            [Candidate(join_words(words), 0.0, 0.0, 1.0, tokens=words)] if words else []
+            for words in _words_of(encoded)
+        ]
+
+    def time_words(
+        self,
+        windows: Sequence[Window],
+        encoded: object,
+        candidates: Sequence[Candidate | None],
+        *,
+        languages: Sequence[str],
     ) -> list[list[Segment]]:
-        del windows, options
-        if not isinstance(encoded, list):
-            raise TypeError("encoded must come from encode()")
-        return [self._segments(words, language) for words in encoded]
+        del windows, encoded
+        return [
+            self._segments(candidate, language)
+            for candidate, language in zip(candidates, languages, strict=True)
+        ]
 
     @staticmethod
     def _read(window: Window) -> tuple[Word, ...]:
@@ -341,11 +360,17 @@ class ScriptedBatchModel:
         return tuple(reader.words)
 
     @staticmethod
-    def _segments(words: tuple[Word, ...], language: str) -> list[Segment]:
-        if not words:
+    def _segments(candidate: Candidate | None, language: str) -> list[Segment]:
+        if candidate is None or not isinstance(candidate.tokens, tuple):
             return []
-        text = join_words(words)
-        return [Segment(words[0].start_ms, words[-1].end_ms, text, words, language)]
+        words: tuple[Word, ...] = candidate.tokens
+        return [Segment(words[0].start_ms, words[-1].end_ms, candidate.text, words, language)]
+
+
+def _words_of(encoded: object) -> list[tuple[Word, ...]]:
+    if not isinstance(encoded, list):
+        raise TypeError("encoded must come from encode()")
+    return encoded
 
 
 def create(settings: EngineSettings) -> ScriptedModel:

@@ -1,13 +1,12 @@
 """Whisper on CTranslate2 as a BatchModel: encode once, decode batched, words timed by alignment.
 
-The decoding is that of faster-whisper's BatchedInferencePipeline; what it leaves out is added:
-guards against text where nobody spoke and against loops.
+The decoding is that of faster-whisper's BatchedInferencePipeline, with its N-best kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -16,23 +15,16 @@ from asr_engine.audio import SAMPLE_RATE, samples_to_ms
 from asr_engine.backends.whisper_models import load_whisper
 from asr_engine.config import EngineSettings
 from asr_engine.errors import UnsupportedLanguageError
-from asr_engine.ports import DecodeOptions, Window
-from asr_engine.results import LanguageGuess, Segment, Word, join_words
+from asr_engine.ports import Candidate, DecodeOptions, Window
+from asr_engine.results import Segment, Word, join_words
 
 CPU_BATCH: Final = 1
 """Measured on two threads, 2 is a fifth faster and 4 a third; but between two batches alone does a
 job look whether live streams should go first, or whether somebody cancelled it."""
 GPU_BATCH: Final = 16
 
-MAX_COMPRESSION: Final = 2.4
-"""Text that packs better than this repeats itself (the threshold of Whisper's authors)."""
 NO_REPEAT_WORDS: Final = 3
-"""Tokens of a run that may not come twice when a looping window is decoded again."""
-NO_SPEECH: Final = 0.6
-LOW_LOG_PROBABILITY: Final = -1.0
-"""Both must be passed for a window to count as silent (the rule of Whisper's authors)."""
-MIN_CONFIDENCE: Final = -1.5
-"""Mean log-probability below which text is noise whatever the no-speech token says."""
+"""Tokens of a run that may not come twice where repetition is avoided."""
 
 PREPENDED: Final = "\"'“¿([{-"
 APPENDED: Final = "\"'.。,，!！?？:：”)]}、"
@@ -48,28 +40,6 @@ class _Encoded:
     """Encoder output [n, 1500, state] of n windows, on the model's device."""
 
     output: Any
-    windows: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Decoded:
-    """The best hypothesis of one window."""
-
-    tokens: list[int]
-    text: str
-    mean_log_probability: float
-    no_speech_probability: float
-    compression_ratio: float
-
-    @property
-    def is_loop(self) -> bool:
-        return self.compression_ratio > MAX_COMPRESSION
-
-    @property
-    def is_silence(self) -> bool:
-        return not self.text or self.mean_log_probability < (
-            LOW_LOG_PROBABILITY if self.no_speech_probability > NO_SPEECH else MIN_CONFIDENCE
-        )
 
 
 class WhisperBatchModel:
@@ -97,44 +67,89 @@ class WhisperBatchModel:
 
         extract = self._whisper.feature_extractor
         features = np.stack([pad_or_trim(extract(window.samples)[:, :-1]) for window in windows])
-        return _Encoded(self._whisper.encode(features), len(windows))
+        return _Encoded(self._whisper.encode(features))
 
-    def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
-        """The language of most speech: probabilities weighted by the length of the windows."""
+    def select(self, encoded: object, indices: Sequence[int]) -> _Encoded:
+        import ctranslate2
+
+        output = _output(encoded)
+        device = output.device
+        # Only the host's memory is indexed; what was asked for is a few megabytes.
+        held = np.array(output.to_device(ctranslate2.Device.cpu) if device != "cpu" else output)
+        chosen = ctranslate2.StorageView.from_array(np.ascontiguousarray(held[list(indices)]))
+        if device != "cpu":
+            chosen = chosen.to_device(ctranslate2.Device.cuda)
+        return _Encoded(chosen)
+
+    def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
         if not self._whisper.model.is_multilingual:
-            return LanguageGuess("en", 1.0)
-        scores: dict[str, float] = {}
-        total = sum(len(window.samples) for window in windows)
-        guesses = self._whisper.model.detect_language(_output(encoded))
-        for window, guess in zip(windows, guesses, strict=True):
-            for token, probability in guess:
-                language = token.strip("<|>")
-                share = probability * len(window.samples) / total
-                scores[language] = scores.get(language, 0.0) + share
-        best = max(scores, key=lambda language: scores[language])
-        return LanguageGuess(best, min(1.0, scores[best]))
+            return [{"en": 1.0} for _ in windows]
+        return [
+            {token.strip("<|>"): probability for token, probability in guess}
+            for guess in self._whisper.model.detect_language(_output(encoded))
+        ]
 
     def decode(
         self,
         windows: Sequence[Window],
         encoded: object,
         *,
-        language: str,
+        languages: Sequence[str],
         options: DecodeOptions,
+    ) -> list[list[Candidate]]:
+        """Raises UnsupportedLanguageError."""
+        from faster_whisper.transcribe import get_suppressed_tokens
+
+        del windows
+        tokenizers = [self._tokenizer(language) for language in languages]
+        results = self._whisper.model.generate(
+            _output(encoded),
+            [
+                self._whisper.get_prompt(
+                    tokenizer, [], without_timestamps=True, hotwords=options.hotwords or None
+                )
+                for tokenizer in tokenizers
+            ],
+            max_length=self._whisper.max_length,
+            suppress_blank=True,
+            # What is suppressed is the same in every language.
+            suppress_tokens=get_suppressed_tokens(tokenizers[0], [-1]),
+            return_scores=True,
+            return_no_speech_prob=True,
+            num_hypotheses=options.candidates,
+            no_repeat_ngram_size=NO_REPEAT_WORDS if options.avoids_repetition else 0,
+            **_search(options),
+        )
+        return [
+            _candidates(tokenizer, result)
+            for tokenizer, result in zip(tokenizers, results, strict=True)
+        ]
+
+    def time_words(
+        self,
+        windows: Sequence[Window],
+        encoded: object,
+        candidates: Sequence[Candidate | None],
+        *,
+        languages: Sequence[str],
     ) -> list[list[Segment]]:
         """At most one segment for each window. Raises UnsupportedLanguageError."""
-        output = _output(encoded)
-        tokenizer = self._tokenizer(language)
-        decoded = self._generate(output, len(windows), tokenizer, options)
-        self._mend_loops(output, decoded, tokenizer)
-        texts = [[] if one.is_silence else one.tokens for one in decoded]
-        if not any(texts):
-            return [[] for _ in windows]
-        aligned = self._align(output, texts, windows, tokenizer)
-        return [
-            self._segments(window, one, words, language)
-            for window, one, words in zip(windows, decoded, aligned, strict=True)
-        ]
+        timed: list[list[Segment]] = [[] for _ in windows]
+        for language in dict.fromkeys(languages):
+            indices = [
+                index
+                for index, candidate in enumerate(candidates)
+                if candidate is not None and languages[index] == language
+            ]
+            if not indices:
+                continue
+            is_whole = len(indices) == len(windows)
+            output = _output(encoded if is_whole else self.select(encoded, indices))
+            chosen = [(windows[index], candidates[index]) for index in indices]
+            aligned = self._align(output, chosen, self._tokenizer(language))
+            for index, words in zip(indices, aligned, strict=True):
+                timed[index] = _segments(windows[index], candidates[index], words, language)
+        return timed
 
     def _tokenizer(self, language: str) -> Any:
         from faster_whisper.tokenizer import Tokenizer
@@ -150,101 +165,86 @@ class WhisperBatchModel:
             )
         return self._tokenizers[language]
 
-    def _generate(
-        self, output: Any, count: int, tokenizer: Any, options: DecodeOptions, **extra: Any
-    ) -> list[_Decoded]:
-        from faster_whisper.transcribe import get_compression_ratio, get_suppressed_tokens
-
-        prompt = self._whisper.get_prompt(tokenizer, [], without_timestamps=True)
-        results = self._whisper.model.generate(
-            output,
-            [prompt] * count,
-            beam_size=options.beam_size,
-            max_length=self._whisper.max_length,
-            suppress_blank=True,
-            suppress_tokens=get_suppressed_tokens(tokenizer, [-1]),
-            return_scores=True,
-            return_no_speech_prob=True,
-            **extra,
-        )
-        decoded = []
-        for result in results:
-            tokens = [token for token in result.sequences_ids[0] if token < tokenizer.eot]
-            text = tokenizer.decode(tokens).strip()
-            length = len(result.sequences_ids[0])
-            decoded.append(
-                _Decoded(
-                    tokens,
-                    text,
-                    # The score is the mean over the tokens; the end token counts in it as well.
-                    result.scores[0] * length / (length + 1),
-                    result.no_speech_prob,
-                    get_compression_ratio(text) if text else 0.0,
-                )
-            )
-        return decoded
-
-    def _mend_loops(self, output: Any, decoded: list[_Decoded], tokenizer: Any) -> None:
-        """Decode windows whose text repeats itself again, by beam search without repetition.
-
-        A text that still loops is dropped: it is noise.
-        """
-        if not any(one.is_loop for one in decoded):
-            return
-        again = self._generate(
-            output,
-            len(decoded),
-            tokenizer,
-            DecodeOptions(beam_size=5),
-            no_repeat_ngram_size=NO_REPEAT_WORDS,
-        )
-        for index, one in enumerate(decoded):
-            if one.is_loop:
-                mended = again[index]
-                decoded[index] = replace(mended, text="") if mended.is_loop else mended
-
     def _align(
-        self, output: Any, texts: list[list[int]], windows: Sequence[Window], tokenizer: Any
+        self, output: Any, chosen: Sequence[tuple[Window, Candidate | None]], tokenizer: Any
     ) -> list[list[dict[str, Any]]]:
         from faster_whisper.transcribe import merge_punctuations
 
-        frames = [-(-len(window.samples) * 100 // SAMPLE_RATE) for window in windows]
+        frames = [-(-len(window.samples) * 100 // SAMPLE_RATE) for window, _ in chosen]
+        tokens = [_tokens(candidate) for _, candidate in chosen]
         aligned: list[list[dict[str, Any]]] = self._whisper.find_alignment(
-            tokenizer, texts, output, frames
+            tokenizer, tokens, output, frames
         )
         for words in aligned:
             merge_punctuations(words, PREPENDED, APPENDED)
         return aligned
 
-    def _segments(
-        self, window: Window, decoded: _Decoded, aligned: list[dict[str, Any]], language: str
-    ) -> list[Segment]:
-        start_ms = samples_to_ms(window.start_sample)
-        words = tuple(
-            Word(
-                text=item["word"].strip(),
-                start_ms=start_ms + round(float(item["start"]) * 1000),
-                end_ms=start_ms + round(float(item["end"]) * 1000),
-                confidence=round(float(item["probability"]), 3),
-                has_space_before=item["word"].startswith(" "),
-            )
-            for item in aligned
-            if item["word"].strip()
+
+def _search(options: DecodeOptions) -> dict[str, Any]:
+    """CTranslate2's options for a search, or for sampling."""
+    if options.temperature > 0:
+        return {"beam_size": 1, "sampling_topk": 0, "sampling_temperature": options.temperature}
+    return {"beam_size": max(options.beam_size, options.candidates)}
+
+
+def _candidates(tokenizer: Any, result: Any) -> list[Candidate]:
+    """Its hypotheses, best first, without those that differ in nothing that is read aloud."""
+    from faster_whisper.transcribe import get_compression_ratio
+
+    candidates: dict[str, Candidate] = {}
+    for ids, score in zip(result.sequences_ids, result.scores, strict=True):
+        tokens = [token for token in ids if token < tokenizer.eot]
+        text = tokenizer.decode(tokens).strip()
+        candidate = Candidate(
+            text=text,
+            # The score is the mean over the tokens; the end token counts in it as well.
+            mean_log_probability=score * len(ids) / (len(ids) + 1),
+            no_speech_probability=result.no_speech_prob,
+            compression_ratio=get_compression_ratio(text) if text else 0.0,
+            tokens=tokens,
         )
-        if decoded.is_silence or not words:
-            return []
-        return [
-            Segment(
-                start_ms=words[0].start_ms,
-                end_ms=words[-1].end_ms,
-                text=join_words(words),
-                words=words,
-                language=language,
-                mean_log_probability=round(decoded.mean_log_probability, 3),
-                no_speech_probability=round(decoded.no_speech_probability, 3),
-                compression_ratio=round(decoded.compression_ratio, 2),
-            )
-        ]
+        spoken = "".join(character for character in text.casefold() if character.isalnum())
+        held = candidates.get(spoken)
+        if held is None or held.mean_log_probability < candidate.mean_log_probability:
+            candidates[spoken] = candidate
+    return sorted(candidates.values(), key=lambda one: one.mean_log_probability, reverse=True)
+
+
+def _tokens(candidate: Candidate | None) -> list[int]:
+    if candidate is None or not isinstance(candidate.tokens, list):
+        raise TypeError("candidates must come from decode()")
+    return candidate.tokens
+
+
+def _segments(
+    window: Window, candidate: Candidate | None, aligned: list[dict[str, Any]], language: str
+) -> list[Segment]:
+    start_ms = samples_to_ms(window.start_sample)
+    words = tuple(
+        Word(
+            text=item["word"].strip(),
+            start_ms=start_ms + round(float(item["start"]) * 1000),
+            end_ms=start_ms + round(float(item["end"]) * 1000),
+            confidence=round(float(item["probability"]), 3),
+            has_space_before=item["word"].startswith(" "),
+        )
+        for item in aligned
+        if item["word"].strip()
+    )
+    if candidate is None or not words:
+        return []
+    return [
+        Segment(
+            start_ms=words[0].start_ms,
+            end_ms=words[-1].end_ms,
+            text=join_words(words),
+            words=words,
+            language=language,
+            mean_log_probability=round(candidate.mean_log_probability, 3),
+            no_speech_probability=round(candidate.no_speech_probability, 3),
+            compression_ratio=round(candidate.compression_ratio, 2),
+        )
+    ]
 
 
 def _output(encoded: object) -> Any:

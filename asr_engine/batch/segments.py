@@ -19,6 +19,10 @@ MIN_WORD_MS: Final = 20
 SLACK_MS: Final = 150
 """Voice activity notices speech this late, and its end this early."""
 
+UNCLEAR: Final = "unclear"
+MIN_UNCLEAR_MS: Final = 1_000
+"""Speech shorter than this is not missed: it may have been a cough."""
+
 SENTENCE_ENDS: Final = frozenset(".!?。！？…")
 CLAUSE_ENDS: Final = frozenset(",;:，、；：")
 ABBREVIATIONS: Final = frozenset({"mr.", "mrs.", "ms.", "dr.", "st.", "prof.", "vs.", "no."})
@@ -46,6 +50,22 @@ def segments_of(window: Window, heard: Sequence[Segment]) -> list[Segment]:
             )
             floor_ms = part[-1].end_ms
     return result
+
+
+def unclear_segment(window: Window) -> list[Segment]:
+    """A mark over the speech in `window` that could not be written down, where it lasts."""
+    spoken = sum(span.speech_end - span.speech_start for span in window.spans)
+    if spoken < ms_to_samples(MIN_UNCLEAR_MS):
+        return []
+    first, last = window.spans[0], window.spans[-1]
+    return [
+        Segment(
+            start_ms=samples_to_ms(first.start_sample + first.speech_start - first.offset),
+            end_ms=samples_to_ms(last.start_sample + last.speech_end - last.offset),
+            text="",
+            mark=UNCLEAR,
+        )
+    ]
 
 
 def _placed(window: Window, words: Sequence[Word]) -> Iterator[Word]:

@@ -1,25 +1,27 @@
-"""A recording to segments, group by group.
+"""A recording to segments, group by group, in two passes.
 
-A group is a few windows: encoded once, decoded by the draft pass, yielded with a checkpoint from
-which anybody can do the rest. A refine pass decodes the same encoder output before it is dropped,
-so memory is bounded by the group.
+A group is a few windows: encoded once, decoded by the draft pass, yielded; then decoded from the
+same encoder output by the refine pass, yielded; then dropped, so memory is bounded by the group.
+Each result has a checkpoint from which anybody can do the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from asr_engine.audio import FloatSamples, samples_to_ms
+from asr_engine.batch import passes
 from asr_engine.batch.decode import BLOCK_SAMPLES, decode_source, open_audio, skip_to
-from asr_engine.batch.segments import segments_of
-from asr_engine.batch.unheard import count_words, halves_around_hole
+from asr_engine.batch.language import language_of_each, weigh
+from asr_engine.batch.passes import Batch, Hearing, PassRules
 from asr_engine.batch.windows import find_windows, resume_from
 from asr_engine.errors import CancelledError, UnsupportedLanguageError
-from asr_engine.ports import BatchModel, DecodeOptions, SpeechFinder, Window
+from asr_engine.ports import BatchModel, Rescorer, SpeechFinder, Window
 from asr_engine.results import LanguageGuess, Segment
 
 MAX_GROUP_WINDOWS: Final = 32
@@ -29,20 +31,37 @@ GROUP_BATCHES: Final = 2
 """Batches of a group; the first group is a single batch, so that text appears soon."""
 LISTEN_BLOCKS: Final = 30
 """Blocks (seconds) of audio read between two looks at `should_stop`, where nobody speaks."""
-DRAFT: Final = DecodeOptions(beam_size=1)
 
-_Batch = tuple[list[Window], object]
-"""Windows that are encoded together, and their encoder output."""
+
+class Pass(StrEnum):
+    DRAFT = "draft"
+    REFINED = "refined"
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPassOptions:
+    """What is asked for.
+
+    `language` None detects it on the first group and keeps it. Where languages mix, each window is
+    read in its own, and `language` is for those that are not sure of it. `rescorer` chooses among
+    the refine pass's candidates.
+    """
+
+    language: str | None = None
+    mixes_languages: bool = False
+    is_draft_only: bool = False
+    rescorer: Rescorer | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """What one group yielded. `checkpoint` is JSON-able and says where the next group begins.
+    """What a pass over one group yielded. `checkpoint` is JSON-able and says what comes next.
 
-    `audio_total_ms` is what the container declares until the end is reached, then what was
-    decoded. `language` is None as long as nobody has spoken.
+    `audio_done_ms` is the end of the group. `audio_total_ms` is what the container declares until
+    the end is reached, then what was decoded. `language` is None as long as nobody has spoken.
     """
 
+    pass_: Pass
     segments: tuple[Segment, ...]
     checkpoint: dict[str, Any]
     audio_done_ms: int
@@ -52,12 +71,16 @@ class GroupResult:
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """A checkpoint. Groups are cut by `windows_done`, so that they are the same after a restart."""
+    """A checkpoint. Groups are cut by `windows_done`, so that they are the same after a restart.
+
+    `is_drafted`: the draft of the group that begins here has been yielded.
+    """
 
     resume_sample: int = 0
     windows_done: int = 0
     language: str | None = None
     probability: float = 0.0
+    is_drafted: bool = False
 
     @property
     def guess(self) -> LanguageGuess | None:
@@ -69,22 +92,22 @@ def transcribe(
     *,
     model: BatchModel,
     finder: SpeechFinder,
-    language: str | None,
+    options: TwoPassOptions,
     checkpoint: dict[str, Any] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[GroupResult]:
-    """Draft of a recording: at least one group, also where nobody speaks.
+    """Draft and, unless told otherwise, refined text of each group in turn; at least one group,
+    also where nobody speaks.
 
-    Segments are sorted and 0 <= start < end <= duration over all groups. `language` None detects
-    it on the first group and keeps it. `should_stop` is asked between batches and while silence is
-    read; it may take its time (to let live streams go first). Raises CancelledError when it says
-    so, AudioError, UnsupportedLanguageError.
+    Segments of one pass are sorted and 0 <= start < end <= duration over all groups. `should_stop`
+    is asked between batches and while silence is read; it may take its time (to let live streams go
+    first). Raises CancelledError when it says so, AudioError, UnsupportedLanguageError.
     """
-    progress = _Progress(**checkpoint) if checkpoint else _Progress(language=language)
-    if language:
-        if language not in model.languages:
-            raise UnsupportedLanguageError(language)
-        progress = replace(progress, language=language, probability=1.0)
+    progress = _Progress(**checkpoint) if checkpoint else _Progress()
+    if options.language:
+        if options.language not in model.languages:
+            raise UnsupportedLanguageError(options.language)
+        progress = replace(progress, language=options.language, probability=1.0)
     first_sample = resume_from(progress.resume_sample, window_samples=finder.window_samples)
     with open_audio(path) as source:
         reader = _Reader(skip_to(decode_source(source), first_sample), first_sample, should_stop)
@@ -98,33 +121,60 @@ def transcribe(
         while True:
             size = _group_size(model, progress)
             group = list(islice(windows, size))
-            encoded: list[_Batch] = []
-            for batch in _batches(group, model.batch_windows):
-                encoded.append((batch, model.encode(batch)))
-                reader.check()
-            segments: list[Segment] = []
-            if encoded:
-                guess = progress.guess or _detect_language(model, encoded)
-                for batch, output in encoded:
-                    segments += _draft(model, batch, output, guess.language)
-                    reader.check()
-                progress = _Progress(
-                    resume_sample=group[-1].end_sample,
-                    windows_done=progress.windows_done + len(group),
-                    language=guess.language,
-                    probability=guess.probability,
-                )
+            batches, guess = _encode(model, group, progress.guess, options, reader.check)
+            after = replace(
+                progress,
+                resume_sample=group[-1].end_sample if group else progress.resume_sample,
+                windows_done=progress.windows_done + len(group),
+                language=guess.language if guess else None,
+                probability=guess.probability if guess else 0.0,
+                is_drafted=False,
+            )
             is_last = len(group) < size
             heard_ms = samples_to_ms(reader.end_sample)
-            yield GroupResult(
-                segments=tuple(segments),
-                checkpoint=asdict(progress),
-                audio_done_ms=heard_ms if is_last else samples_to_ms(progress.resume_sample),
+            result = GroupResult(
+                pass_=Pass.DRAFT,
+                segments=(),
+                checkpoint=asdict(after),
+                audio_done_ms=heard_ms if is_last else samples_to_ms(after.resume_sample),
                 audio_total_ms=heard_ms if is_last else max(declared_ms, heard_ms),
-                language=progress.guess,
+                language=guess,
             )
+            # A draft that was yielded before an interruption is made again for what it found out.
+            drafts = _pass_over(model, batches, passes.DRAFT, None, reader.check)
+            if options.is_draft_only:
+                yield replace(result, segments=_segments(drafts))
+            else:
+                if not progress.is_drafted:
+                    drafted = replace(
+                        progress,
+                        language=after.language,
+                        probability=after.probability,
+                        is_drafted=True,
+                    )
+                    yield replace(result, segments=_segments(drafts), checkpoint=asdict(drafted))
+                rules = replace(passes.REFINE, rescorer=options.rescorer)
+                refined = _pass_over(model, batches, rules, drafts, reader.check)
+                yield replace(result, pass_=Pass.REFINED, segments=_segments(refined))
             if is_last:
                 return
+            progress = after
+
+
+def refine_windows(
+    model: BatchModel, windows: Sequence[Window], options: TwoPassOptions
+) -> list[list[Segment]]:
+    """Refined segments of each window by itself, without a draft; windows need not follow another.
+
+    Languages are told as in `transcribe`, over these windows. Raises UnsupportedLanguageError.
+    """
+    if options.language and options.language not in model.languages:
+        raise UnsupportedLanguageError(options.language)
+    known = LanguageGuess(options.language, 1.0) if options.language else None
+    batches, _ = _encode(model, list(windows), known, options, lambda: None)
+    rules = replace(passes.REFINE, rescorer=options.rescorer)
+    heard = _pass_over(model, batches, rules, None, lambda: None)
+    return [list(hearing.segments()) for hearings in heard for hearing in hearings]
 
 
 def _group_size(model: BatchModel, progress: _Progress) -> int:
@@ -136,42 +186,55 @@ def _batches(windows: list[Window], size: int) -> Iterable[list[Window]]:
     return (windows[start : start + size] for start in range(0, len(windows), size))
 
 
-def _detect_language(model: BatchModel, group: Sequence[_Batch]) -> LanguageGuess:
-    """The language of most speech in a group: the batches' guesses, weighted by their length."""
-    scores: dict[str, float] = {}
-    total = sum(len(window.samples) for windows, _ in group for window in windows)
-    for windows, encoded in group:
-        guess = model.detect_language(windows, encoded)
-        share = guess.probability * sum(len(window.samples) for window in windows) / total
-        scores[guess.language] = scores.get(guess.language, 0.0) + share
-    best = max(scores, key=lambda language: scores[language])
-    return LanguageGuess(best, min(1.0, scores[best]))
-
-
-def _draft(
-    model: BatchModel, windows: list[Window], encoded: object, language: str
-) -> list[Segment]:
-    """The draft of one batch, decoded from its encoder output."""
-    heard = model.decode(windows, encoded, language=language, options=DRAFT)
+def _encode(
+    model: BatchModel,
+    group: list[Window],
+    known: LanguageGuess | None,
+    options: TwoPassOptions,
+    check: Callable[[], None],
+) -> tuple[list[Batch], LanguageGuess | None]:
+    """The group encoded, each window with its language, and the language of most of it."""
+    encoded = []
+    for windows in _batches(group, model.batch_windows):
+        encoded.append((windows, model.encode(windows)))
+        check()
+    if not group:
+        return [], known
+    scores = []
+    if known is None or options.mixes_languages:
+        scores = [model.language_scores(windows, output) for windows, output in encoded]
+    guess = known or weigh(group, [score for batch in scores for score in batch])
     return [
-        segment
-        for window, texts in zip(windows, heard, strict=True)
-        for part, part_texts in _without_holes(model, window, texts, language)
-        for segment in segments_of(part, part_texts)
-    ]
+        Batch(
+            windows,
+            output,
+            language_of_each(scores[index], otherwise=guess.language)
+            if options.mixes_languages
+            else [guess.language] * len(windows),
+        )
+        for index, (windows, output) in enumerate(encoded)
+    ], guess
 
 
-def _without_holes(
-    model: BatchModel, window: Window, heard: list[Segment], language: str
-) -> list[tuple[Window, list[Segment]]]:
-    """`window` as it was heard, or its halves where those yield more words."""
-    halves = halves_around_hole(window, heard)
-    if halves is None:
-        return [(window, heard)]
-    again = model.decode(halves, model.encode(halves), language=language, options=DRAFT)
-    if sum(map(count_words, again)) <= count_words(heard):
-        return [(window, heard)]
-    return list(zip(halves, again, strict=True))
+def _pass_over(
+    model: BatchModel,
+    batches: Sequence[Batch],
+    rules: PassRules,
+    earlier: Sequence[Sequence[Hearing]] | None,
+    check: Callable[[], None],
+) -> list[list[Hearing]]:
+    heard = []
+    for index, batch in enumerate(batches):
+        before = earlier[index] if earlier is not None else None
+        heard.append(passes.hear(model, batch, rules, earlier=before))
+        check()
+    return heard
+
+
+def _segments(heard: Sequence[Sequence[Hearing]]) -> tuple[Segment, ...]:
+    return tuple(
+        segment for hearings in heard for hearing in hearings for segment in hearing.segments()
+    )
 
 
 class _Reader:

@@ -1,8 +1,8 @@
-"""A real batch worker over the scripted model, which notes each batch that it decodes.
+"""A real batch worker over the scripted model, which notes each batch that it encodes.
 
     python -m tests.fakes.batch_worker NOTES STOP_AT
 
-Each decoded window's first sample is a line in NOTES. After STOP_AT batches it hangs in the model,
+Each encoded window's first sample is a line in NOTES. After STOP_AT batches it hangs in the model,
 with its lease kept, until somebody kills it; 0 never hangs.
 """
 
@@ -10,27 +10,28 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from asr_engine.backends.scripted import ScriptedBatchModel
+from asr_engine.ports import Window
 from webapp.celery import app
 
 
 def note_batches(notes: Path, stop_at: int) -> None:
-    decode = ScriptedBatchModel.decode
+    encode = ScriptedBatchModel.encode
     batches = 0
 
-    def noted(self: ScriptedBatchModel, windows: Any, encoded: object, **options: Any) -> Any:
+    def noted(self: ScriptedBatchModel, windows: Sequence[Window]) -> object:
         nonlocal batches
         batches += 1
         if batches == stop_at:
             threading.Event().wait()
         with notes.open("a") as file:
             file.writelines(f"{window.start_sample}\n" for window in windows)
-        return decode(self, windows, encoded, **options)
+        return encode(self, windows)
 
-    ScriptedBatchModel.decode = noted  # type: ignore[method-assign]
+    ScriptedBatchModel.encode = noted  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 from asr_engine.backends import silero, whisper_batch
 from asr_engine.backends.whisper_models import load_whisper, placement
 from asr_engine.batch import two_pass
+from asr_engine.batch.two_pass import TwoPassOptions
 from asr_engine.config import EngineSettings, engine_settings
 
 THEIR_BATCH = 8
@@ -31,7 +32,8 @@ def ours(settings: EngineSettings, language: str) -> Callable[[Path], str]:
     model, finder = whisper_batch.create(settings), silero.create_finder(settings)
 
     def run(path: Path) -> str:
-        groups = two_pass.transcribe(path, model=model, finder=finder, language=language)
+        options = TwoPassOptions(language=language, is_draft_only=True)
+        groups = two_pass.transcribe(path, model=model, finder=finder, options=options)
         return " ".join(segment.text for group in groups for segment in group.segments)
 
     return run

@@ -21,10 +21,12 @@ from django.db import DatabaseError, close_old_connections, connection
 
 from asr_engine import registry
 from asr_engine.batch import two_pass
+from asr_engine.batch.two_pass import TwoPassOptions
 from asr_engine.config import engine_settings
 from asr_engine.errors import CancelledError, EngineError
 from asr_engine.ports import BatchModel, SpeechFinder
 from transcription.errors import LeaseLostError
+from transcription.models import RevisionKind
 from transcription.runners.ending import ENDING
 from transcription.runners.pacing import LivePace
 from transcription.services import jobs
@@ -127,14 +129,16 @@ def _work(claim: Claim, should_stop: Callable[[], bool]) -> bool:
         job.recording.source_path,
         model=models.model,
         finder=models.finder,
-        language=job.language or None,
+        options=TwoPassOptions(language=job.language or None, is_draft_only=job.is_draft_only),
         checkpoint=job.checkpoint or None,
         should_stop=should_stop,
     ):
         now = time.monotonic()
+        kind = RevisionKind(group.pass_.value)
         jobs.store_progress(
             claim=claim,
             progress=Progress(
+                kind=kind,
                 segments=group.segments,
                 checkpoint=group.checkpoint,
                 audio_done_ms=group.audio_done_ms,
@@ -145,8 +149,10 @@ def _work(claim: Claim, should_stop: Callable[[], bool]) -> bool:
             ),
         )
         group_begun = now
-        # At the end there is nothing to give back, only to finish.
-        if now - begun >= SLICE_S and group.audio_done_ms < group.audio_total_ms:
+        # Between the passes of a group its encoder output would be lost, and at the end there is
+        # nothing to give back, only to finish.
+        is_whole = kind == jobs.passes_of(job)[-1]
+        if now - begun >= SLICE_S and is_whole and group.audio_done_ms < group.audio_total_ms:
             return False
     return True
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from asr_engine import registry
 from asr_engine.batch import two_pass
+from asr_engine.batch.two_pass import TwoPassOptions
 from asr_engine.config import EngineSettings
 from asr_engine.errors import AudioError
 from asr_engine.evaluation import Entry, FileScore, read_manifest, report
@@ -89,7 +90,10 @@ def _score_batch(entry: Entry, model: BatchModel, finder: SpeechFinder) -> FileS
     audio_ms = 0
     try:
         for group in two_pass.transcribe(
-            entry.path, model=model, finder=finder, language=spoken_language(entry)
+            entry.path,
+            model=model,
+            finder=finder,
+            options=TwoPassOptions(language=spoken_language(entry), is_draft_only=True),
         ):
             texts += [segment.text for segment in group.segments]
             audio_ms = group.audio_done_ms

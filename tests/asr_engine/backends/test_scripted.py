@@ -104,9 +104,10 @@ def test_batch_model_places_segments_on_the_recordings_clock() -> None:
         Window(32_000, encode_blocks([None, 4, 5, None])),
         Window(96_000, encode_blocks([None])),
     ]
-    spoken, silent = model.decode(
-        windows, model.encode(windows), language="en", options=DecodeOptions()
-    )
+    encoded, languages = model.encode(windows), ["en", "en"]
+    heard = model.decode(windows, encoded, languages=languages, options=DecodeOptions())
+    chosen = [candidates[0] if candidates else None for candidates in heard]
+    spoken, silent = model.time_words(windows, encoded, chosen, languages=languages)
     assert silent == []
     assert [(item.start_ms, item.end_ms, item.text) for item in spoken] == [(2100, 2300, "w4 w5")]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ import pytest
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.backends import silero, whisper_batch
 from asr_engine.backends.whisper_batch import WhisperBatchModel
-from asr_engine.batch.two_pass import transcribe
+from asr_engine.batch.language import weigh
+from asr_engine.batch.two_pass import TwoPassOptions, transcribe
 from asr_engine.config import engine_settings
 from asr_engine.errors import UnsupportedLanguageError
 from asr_engine.evaluation import count_errors
@@ -28,12 +28,17 @@ def model() -> WhisperBatchModel:
     return whisper_batch.create(engine_settings())
 
 
+BEAM = DecodeOptions(beam_size=5, candidates=5)
+
+
 def decode(
-    model: WhisperBatchModel, windows: Sequence[FloatSamples], language: str = "en", beam: int = 1
+    model: WhisperBatchModel, windows: Sequence[FloatSamples], language: str = "en"
 ) -> list[list[Segment]]:
+    """The best candidate of each window, timed."""
     framed = [Window(0, samples) for samples in windows]
-    options = DecodeOptions(beam_size=beam)
-    return model.decode(framed, model.encode(framed), language=language, options=options)
+    encoded, languages = model.encode(framed), [language] * len(framed)
+    heard = model.decode(framed, encoded, languages=languages, options=DecodeOptions())
+    return model.time_words(framed, encoded, [one[0] for one in heard], languages=languages)
 
 
 def test_it_reads_speech(model: WhisperBatchModel) -> None:
@@ -57,23 +62,46 @@ def test_chinese_words_have_no_spaces(model: WhisperBatchModel) -> None:
     assert count_errors(PHONES.text, segment.text, "zh").errors <= 3
 
 
-def test_one_encoder_output_is_decoded_twice(model: WhisperBatchModel) -> None:
-    """What the refine pass needs."""
+def test_candidates_are_different_texts_the_most_probable_first(model: WhisperBatchModel) -> None:
     windows = [Window(0, ACCOUNT.samples())]
     encoded = model.encode(windows)
-    for beam in (1, 5):
-        ((segment,),) = model.decode(
-            windows, encoded, language="en", options=DecodeOptions(beam_size=beam)
-        )
-        assert count_errors(ACCOUNT.text, segment.text, "en").errors <= 1
+    (greedy,) = model.decode(windows, encoded, languages=["en"], options=DecodeOptions())
+    (beam,) = model.decode(windows, encoded, languages=["en"], options=BEAM)
+    assert len(greedy) == 1
+    assert len(beam) > 1
+    assert count_errors(ACCOUNT.text, beam[0].text, "en").errors <= 1
+    scores = [candidate.mean_log_probability for candidate in beam]
+    assert scores == sorted(scores, reverse=True)
+    spoken = {"".join(filter(str.isalnum, candidate.text.casefold())) for candidate in beam}
+    assert len(spoken) == len(beam)
+
+
+def test_selected_windows_are_decoded_as_among_the_others(model: WhisperBatchModel) -> None:
+    windows = [Window(0, SILLY.samples()), Window(0, ACCOUNT.samples())]
+    encoded = model.encode(windows)
+    both = model.decode(windows, encoded, languages=["en"] * 2, options=DecodeOptions())
+    (alone,) = model.decode(
+        windows[1:], model.select(encoded, [1]), languages=["en"], options=DecodeOptions()
+    )
+    assert alone[0].text == both[1][0].text
 
 
 @pytest.mark.parametrize("speech", [ACCOUNT, PHONES])
 def test_the_language_is_recognised(model: WhisperBatchModel, speech: Speech) -> None:
     windows = [Window(0, speech.samples()), Window(0, speech.samples())]
-    guess = model.detect_language(windows, model.encode(windows))
+    guess = weigh(windows, model.language_scores(windows, model.encode(windows)))
     assert guess.language == speech.language
     assert 0.5 < guess.probability <= 1
+
+
+def test_each_window_may_have_its_own_language(model: WhisperBatchModel) -> None:
+    windows = [Window(0, ACCOUNT.samples()), Window(0, PHONES.samples())]
+    encoded, languages = model.encode(windows), ["en", "zh"]
+    heard = model.decode(windows, encoded, languages=languages, options=DecodeOptions())
+    timed = model.time_words(windows, encoded, [one[0] for one in heard], languages=languages)
+    for speech, (segment,) in zip((ACCOUNT, PHONES), timed, strict=True):
+        assert segment.language == speech.language
+        assert count_errors(speech.text, segment.text, speech.language).errors <= 3
 
 
 def test_an_unknown_language_is_refused(model: WhisperBatchModel) -> None:
@@ -89,57 +117,6 @@ def test_silence_and_noise_reach_no_model(model: WhisperBatchModel, tmp_path: An
     for samples in (silence(20), noise):
         path = tmp_path / "source.bin"
         path.write_bytes(wav_bytes(samples))
-        (group,) = transcribe(path, model=model, finder=finder, language=None)
-        assert group.segments == ()
-        assert group.language is None
-
-
-def generated(tokens: list[int], *, score: float, no_speech: float) -> SimpleNamespace:
-    return SimpleNamespace(sequences_ids=[tokens], scores=[score], no_speech_prob=no_speech)
-
-
-class Says:
-    """CTranslate2's model, with what its decoder says put into its mouth."""
-
-    def __init__(self, model: Any, *answers: list[SimpleNamespace]) -> None:
-        self._model, self._answers = model, list(answers)
-        self.asked: list[dict[str, Any]] = []
-
-    def generate(self, *args: Any, **options: Any) -> list[SimpleNamespace]:
-        self.asked.append(options)
-        return self._answers.pop(0)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-
-def tokens(model: WhisperBatchModel, text: str) -> list[int]:
-    return list(model._tokenizer("en").encode(text))
-
-
-def test_text_where_nobody_spoke_is_left_out(
-    model: WhisperBatchModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    says = [generated(tokens(model, " Thank you."), score=-1.4, no_speech=0.9)]
-    monkeypatch.setattr(model._whisper, "model", Says(model._whisper.model, says))
-    assert decode(model, [silence(3)]) == [[]]
-
-
-def test_a_loop_is_decoded_again_without_repetition(
-    model: WhisperBatchModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loop = [generated(tokens(model, " I am here." * 40), score=-0.1, no_speech=0.0)]
-    mended = [generated(tokens(model, " I am here."), score=-0.3, no_speech=0.0)]
-    fake = Says(model._whisper.model, loop, mended)
-    monkeypatch.setattr(model._whisper, "model", fake)
-    ((segment,),) = decode(model, [ACCOUNT.samples()])
-    assert segment.text == "I am here."
-    assert fake.asked[1]["no_repeat_ngram_size"] == 3
-
-
-def test_what_loops_twice_is_noise(
-    model: WhisperBatchModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loop = [generated(tokens(model, " I am here." * 40), score=-0.1, no_speech=0.0)]
-    monkeypatch.setattr(model._whisper, "model", Says(model._whisper.model, loop, loop))
-    assert decode(model, [ACCOUNT.samples()]) == [[]]
+        for group in transcribe(path, model=model, finder=finder, options=TwoPassOptions()):
+            assert group.segments == ()
+            assert group.language is None

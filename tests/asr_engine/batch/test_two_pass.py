@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +21,9 @@ from asr_engine.backends.scripted import (
     script_text,
 )
 from asr_engine.batch import two_pass
-from asr_engine.batch.two_pass import GroupResult, transcribe
+from asr_engine.batch.two_pass import GroupResult, Pass, TwoPassOptions, refine_windows, transcribe
 from asr_engine.errors import CancelledError, NotAudioError, UnsupportedLanguageError
-from asr_engine.ports import DecodeOptions, Window
+from asr_engine.ports import Candidate, DecodeOptions, Window, WindowSpan
 from asr_engine.results import LanguageGuess, Segment
 from tests.fakes.audio import wav_bytes
 
@@ -56,25 +57,42 @@ class Model(ScriptedBatchModel):
         self.encoded += len(windows)
         return super().encode(windows)
 
-    def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
+    def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
         self.detections += 1
-        return LanguageGuess("en", 0.75)
+        return [{"en": 0.75, "de": 0.25} for _ in windows]
 
 
 def run(
-    path: Path, *, model: ScriptedBatchModel | None = None, language: str | None = None
+    path: Path,
+    *,
+    model: ScriptedBatchModel | None = None,
+    options: TwoPassOptions | None = None,
+    checkpoint: dict[str, Any] | None = None,
 ) -> list[GroupResult]:
     return list(
-        transcribe(path, model=model or Model(), finder=ScriptedDetector(), language=language)
+        transcribe(
+            path,
+            model=model or Model(),
+            finder=ScriptedDetector(),
+            options=options or TwoPassOptions(),
+            checkpoint=checkpoint,
+        )
     )
 
 
-def text(groups: Iterable[GroupResult]) -> str:
-    return " ".join(segment.text for group in groups for segment in group.segments)
+def drafts(path: Path, *, model: ScriptedBatchModel | None = None) -> list[GroupResult]:
+    return run(path, model=model, options=TwoPassOptions(is_draft_only=True))
 
 
-def test_every_word_comes_once_and_in_order(speech: Path) -> None:
-    assert text(run(speech)) == script_text(BLOCKS)
+def text(groups: Iterable[GroupResult], pass_: Pass = Pass.REFINED) -> str:
+    return " ".join(
+        segment.text for group in groups if group.pass_ == pass_ for segment in group.segments
+    )
+
+
+@pytest.mark.parametrize("pass_", Pass)
+def test_every_word_comes_once_and_in_order(speech: Path, pass_: Pass) -> None:
+    assert text(run(speech), pass_) == script_text(BLOCKS)
 
 
 def test_times_are_those_of_the_recording(speech: Path) -> None:
@@ -87,8 +105,9 @@ def test_times_are_those_of_the_recording(speech: Path) -> None:
                 assert abs(word.start_ms - places[word.text]) <= 60
 
 
-def test_segments_are_sorted_and_inside_the_recording(speech: Path) -> None:
-    groups = run(speech)
+@pytest.mark.parametrize("pass_", Pass)
+def test_segments_are_sorted_and_inside_the_recording(speech: Path, pass_: Pass) -> None:
+    groups = [group for group in run(speech) if group.pass_ == pass_]
     segments = [segment for group in groups for segment in group.segments]
     duration_ms = len(BLOCKS) * 100
     assert all(0 <= s.start_ms < s.end_ms <= duration_ms for s in segments)
@@ -96,48 +115,62 @@ def test_segments_are_sorted_and_inside_the_recording(speech: Path) -> None:
     assert groups[-1].audio_done_ms == groups[-1].audio_total_ms == duration_ms
 
 
-def test_progress_grows_and_the_first_group_is_small(speech: Path) -> None:
+def test_a_refined_group_follows_its_draft(speech: Path) -> None:
     groups = run(speech)
+    assert len(groups) >= 6
+    assert [group.pass_ for group in groups] == list(Pass) * (len(groups) // 2)
+    for draft, refined in zip(groups[::2], groups[1::2], strict=True):
+        assert draft.audio_done_ms == refined.audio_done_ms
+        assert draft.segments == refined.segments
+
+
+def test_a_draft_alone_has_no_refined_groups(speech: Path) -> None:
+    assert {group.pass_ for group in drafts(speech)} == {Pass.DRAFT}
+
+
+def test_progress_grows_and_the_first_group_is_small(speech: Path) -> None:
+    groups = drafts(speech)
     assert len(groups) >= 3
     assert groups[0].checkpoint["windows_done"] == 1
     assert all(a.audio_done_ms < b.audio_done_ms for a, b in pairwise(groups))
     assert all(group.audio_total_ms == len(BLOCKS) * 100 for group in groups)
 
 
-def test_every_checkpoint_yields_exactly_the_remaining_groups(speech: Path) -> None:
-    groups = run(speech)
+@pytest.mark.parametrize("is_draft_only", [False, True])
+def test_every_checkpoint_yields_exactly_the_remaining_results(
+    speech: Path, *, is_draft_only: bool
+) -> None:
+    options = TwoPassOptions(is_draft_only=is_draft_only)
+    groups = run(speech, options=options)
     for done, group in enumerate(groups[:-1], start=1):
-        rest = list(
-            transcribe(
-                speech,
-                model=Model(),
-                finder=ScriptedDetector(),
-                language=None,
-                checkpoint=json.loads(json.dumps(group.checkpoint)),
-            )
-        )
-        assert rest == groups[done:]
+        checkpoint = json.loads(json.dumps(group.checkpoint))
+        assert run(speech, options=options, checkpoint=checkpoint) == groups[done:]
 
 
 def test_the_last_checkpoint_yields_one_empty_group(speech: Path) -> None:
     last = run(speech)[-1]
-    rest = list(
-        transcribe(
-            speech,
-            model=Model(),
-            finder=ScriptedDetector(),
-            language=None,
-            checkpoint=last.checkpoint,
-        )
-    )
-    assert [group.segments for group in rest] == [()]
-    assert rest[0].audio_done_ms == last.audio_done_ms
+    rest = run(speech, checkpoint=last.checkpoint)
+    assert [group.segments for group in rest] == [(), ()]
+    assert rest[-1].audio_done_ms == last.audio_done_ms
 
 
-def test_each_window_is_encoded_once(speech: Path) -> None:
+def test_each_window_is_encoded_once_for_both_passes(speech: Path) -> None:
     model = Model()
     groups = run(speech, model=model)
     assert model.encoded == groups[-1].checkpoint["windows_done"]
+
+
+def test_words_of_a_text_that_stays_are_timed_once(speech: Path) -> None:
+    class Timed(Model):
+        timed = 0
+
+        def time_words(self, *arguments: Any, **languages: Any) -> list[list[Segment]]:
+            self.timed += 1
+            return super().time_words(*arguments, **languages)
+
+    model = Timed()
+    groups = run(speech, model=model)
+    assert model.timed == groups[-1].checkpoint["windows_done"]
 
 
 def test_the_language_is_detected_once_and_kept(speech: Path) -> None:
@@ -147,26 +180,66 @@ def test_the_language_is_detected_once_and_kept(speech: Path) -> None:
     assert {group.language for group in groups} == {LanguageGuess("en", 0.75)}
 
 
-def test_the_language_is_that_of_most_speech_in_the_first_group(
-    speech: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Wavering(Model):
-        def detect_language(self, windows: Sequence[Window], encoded: object) -> LanguageGuess:
-            super().detect_language(windows, encoded)
-            return LanguageGuess("en", 1.0) if self.detections == 2 else LanguageGuess("zh", 0.5)
+class Mixed(Model):
+    """Hears German in every other window of a batch."""
 
-    monkeypatch.setattr(two_pass, "MIN_GROUP_WINDOWS", 4)
-    model = Wavering()
-    first = run(speech, model=model)[0]
-    assert model.detections == 4
+    languages = ("en", "de")
+    batch_windows = 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_in: list[str] = []
+
+    def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
+        self.detections += 1
+        return [{"en": 0.2, "de": 0.8} if n % 2 else {"en": 0.9, "de": 0.1} for n in range(4)][
+            : len(windows)
+        ]
+
+    def decode(
+        self,
+        windows: Sequence[Window],
+        encoded: object,
+        *,
+        languages: Sequence[str],
+        options: DecodeOptions,
+    ) -> list[list[Candidate]]:
+        self.read_in += languages
+        return super().decode(windows, encoded, languages=languages, options=options)
+
+
+def test_the_language_is_that_of_most_speech_in_the_first_group(speech: Path) -> None:
+    model = Mixed()
+    first = drafts(speech, model=model)[0]
     assert first.language is not None
-    assert first.language.language == "zh"
-    assert 0.3 < first.language.probability < 0.45
+    assert first.language.language == "en"
+    assert 0.5 < first.language.probability < 0.65
+    assert set(model.read_in) == {"en"}
+
+
+def test_where_languages_mix_each_window_is_read_in_its_own(speech: Path) -> None:
+    model = Mixed()
+    groups = run(speech, model=model, options=TwoPassOptions(mixes_languages=True))
+    assert model.read_in == ["en", "de", "en", "de"] * 2
+    assert [segment.language for segment in groups[1].segments][:1] == ["en"]
+    assert {segment.language for segment in groups[1].segments} == {"en", "de"}
+
+
+def test_an_unsure_window_is_read_in_the_language_of_the_recording(speech: Path) -> None:
+    class Unsure(Mixed):
+        def language_scores(
+            self, windows: Sequence[Window], encoded: object
+        ) -> list[dict[str, float]]:
+            return [{"en": 0.35, "de": 0.4} for _ in windows]
+
+    model = Unsure()
+    run(speech, model=model, options=TwoPassOptions(language="en", mixes_languages=True))
+    assert set(model.read_in) == {"en"}
 
 
 def test_a_chosen_language_is_not_detected(speech: Path) -> None:
     model = Model()
-    groups = run(speech, model=model, language="en")
+    groups = run(speech, model=model, options=TwoPassOptions(language="en"))
     assert model.detections == 0
     assert groups[0].language == LanguageGuess("en", 1.0)
 
@@ -174,7 +247,7 @@ def test_a_chosen_language_is_not_detected(speech: Path) -> None:
 def test_an_unknown_language_is_refused_before_any_work(speech: Path) -> None:
     model = Model()
     with pytest.raises(UnsupportedLanguageError):
-        run(speech, model=model, language="tlh")
+        run(speech, model=model, options=TwoPassOptions(language="tlh"))
     assert model.encoded == 0
 
 
@@ -182,10 +255,13 @@ def test_silence_is_a_complete_empty_transcript_without_language(tmp_path: Path)
     path = tmp_path / "source.bin"
     path.write_bytes(wav_bytes(np.zeros(40 * SAMPLE_RATE, np.float32)))
     model = Model()
-    (group,) = run(path, model=model)
-    assert group.segments == ()
-    assert group.language is None
-    assert group.audio_done_ms == group.audio_total_ms == 40_000
+    groups = run(path, model=model)
+    assert [(group.pass_, group.segments) for group in groups] == [
+        (Pass.DRAFT, ()),
+        (Pass.REFINED, ()),
+    ]
+    assert groups[-1].language is None
+    assert groups[-1].audio_done_ms == groups[-1].audio_total_ms == 40_000
     assert model.encoded == model.detections == 0
 
 
@@ -204,7 +280,7 @@ def test_work_stops_between_batches(speech: Path) -> None:
                 speech,
                 model=model,
                 finder=ScriptedDetector(),
-                language=None,
+                options=TwoPassOptions(),
                 should_stop=lambda: model.encoded >= 2,
             )
         )
@@ -221,7 +297,7 @@ def test_work_stops_while_silence_is_read(tmp_path: Path) -> None:
                 path,
                 model=Model(),
                 finder=ScriptedDetector(),
-                language=None,
+                options=TwoPassOptions(),
                 should_stop=lambda: next(asked),
             )
         )
@@ -230,15 +306,15 @@ def test_work_stops_while_silence_is_read(tmp_path: Path) -> None:
 class Forgetful(Model):
     """Passes over all but the first and last words of a long window."""
 
-    def decode(
+    def time_words(
         self,
         windows: Sequence[Window],
         encoded: object,
+        candidates: Sequence[Candidate | None],
         *,
-        language: str,
-        options: DecodeOptions,
+        languages: Sequence[str],
     ) -> list[list[Segment]]:
-        heard = super().decode(windows, encoded, language=language, options=options)
+        heard = super().time_words(windows, encoded, candidates, languages=languages)
         return [
             [replace(one, words=(*one.words[:3], *one.words[-3:])) for one in segments]
             if len(window.samples) > 20 * SAMPLE_RATE
@@ -247,22 +323,23 @@ class Forgetful(Model):
         ]
 
 
-def test_speech_that_the_model_passed_over_is_heard_again(speech: Path) -> None:
-    assert text(run(speech, model=Forgetful())) == script_text(BLOCKS)
+@pytest.mark.parametrize("pass_", Pass)
+def test_speech_that_the_model_passed_over_is_heard_again(speech: Path, pass_: Pass) -> None:
+    assert text(run(speech, model=Forgetful()), pass_) == script_text(BLOCKS)
 
 
 class Deaf(Model):
-    """Never hears more than three words of a window."""
+    """Never hears more than a word of a window."""
 
-    def decode(
+    def time_words(
         self,
         windows: Sequence[Window],
         encoded: object,
+        candidates: Sequence[Candidate | None],
         *,
-        language: str,
-        options: DecodeOptions,
+        languages: Sequence[str],
     ) -> list[list[Segment]]:
-        heard = super().decode(windows, encoded, language=language, options=options)
+        heard = super().time_words(windows, encoded, candidates, languages=languages)
         return [[replace(one, words=one.words[:1]) for one in segments] for segments in heard]
 
 
@@ -290,6 +367,21 @@ class Listening(ScriptedDetector):
 
 def test_a_recording_is_read_as_its_groups_need_it(speech: Path) -> None:
     finder = Listening()
-    groups = transcribe(speech, model=Model(), finder=finder, language=None)
+    groups = transcribe(speech, model=Model(), finder=finder, options=TwoPassOptions())
     first = next(groups)
     assert finder.read < (first.audio_done_ms / 1000 + 35) * SAMPLE_RATE
+
+
+def test_windows_by_themselves_are_refined_each_for_itself() -> None:
+    """What a live session's utterances are heard again by."""
+    windows = []
+    for start, first in ((0, 10), (480_000, 20), (160_000, 30)):
+        samples = encode_blocks(range(first, first + 5))
+        windows.append(Window(start, samples, (WindowSpan(0, start, 0, len(samples)),)))
+    heard = refine_windows(Model(), windows, TwoPassOptions(language="en"))
+    assert [[segment.text for segment in segments] for segments in heard] == [
+        ["w10 w11 w12 w13 w14"],
+        ["w20 w21 w22 w23 w24"],
+        ["w30 w31 w32 w33 w34"],
+    ]
+    assert [segments[0].start_ms for segments in heard] == [0, 30_000, 10_000]

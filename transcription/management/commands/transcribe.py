@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from asr_engine import registry
 from asr_engine.batch import two_pass
 from asr_engine.batch.probe import probe_safely
+from asr_engine.batch.two_pass import TwoPassOptions
 from asr_engine.config import engine_settings
 from asr_engine.errors import EngineError, ModelError, UnsupportedLanguageError
 from asr_engine.ports import BatchModel, SpeechFinder
@@ -83,7 +84,8 @@ class Command(BaseCommand):
         segments: list[Segment] = []
         spoken = ""
         self._show(path, 0.0)
-        for group in two_pass.transcribe(path, model=model, finder=finder, language=language):
+        asked = TwoPassOptions(language=language, is_draft_only=True)
+        for group in two_pass.transcribe(path, model=model, finder=finder, options=asked):
             segments += group.segments
             spoken = group.language.language if group.language else spoken
             self._show(path, group.audio_done_ms / duration_ms)

@@ -1,0 +1,36 @@
+"""Whether a candidate is what somebody said: rules over the decoder's own figures."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from asr_engine.ports import Candidate
+
+MAX_COMPRESSION: Final = 2.4
+"""Text that packs better than this repeats itself (the threshold of Whisper's authors)."""
+NO_SPEECH: Final = 0.6
+LOW_LOG_PROBABILITY: Final = -1.0
+"""Both must be passed for a window to count as silent (the rule of Whisper's authors)."""
+MIN_LOG_PROBABILITY: Final = -1.5
+"""Below it text is noise, whatever the no-speech probability says."""
+
+
+def is_silence(candidate: Candidate) -> bool:
+    """Nobody spoke."""
+    return not candidate.text or (
+        candidate.no_speech_probability > NO_SPEECH
+        and candidate.mean_log_probability < LOW_LOG_PROBABILITY
+    )
+
+
+def is_loop(candidate: Candidate) -> bool:
+    return candidate.compression_ratio > MAX_COMPRESSION
+
+
+def is_sound(candidate: Candidate) -> bool:
+    """It may be written down."""
+    return not (
+        is_silence(candidate)
+        or is_loop(candidate)
+        or candidate.mean_log_probability < MIN_LOG_PROBABILITY
+    )
