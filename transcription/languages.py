@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 DETECT = "Detect the language"
+MIXED = "mul"
+"""ISO 639's code for several languages: each stretch of speech is written in its own."""
+MIXED_NAME = "Several languages, mixed"
+
+CHINESE = frozenset({"zh", "yue"})
+"""Written in simplified or traditional characters."""
 
 OFTEN_USED = ("en", "zh", "es", "fr", "de", "ja", "ko")
 
@@ -124,15 +130,20 @@ def language_name(code: str) -> str:
     return LANGUAGES.get(code, code.upper())
 
 
-def language_choices(offered: Collection[str] | None = None) -> list[Choice | Group]:
+def language_choices(
+    offered: Collection[str] | None = None, *, can_mix: bool = False
+) -> list[Choice | Group]:
     """Choices for a Django field: detection, the languages often used, then all by name.
 
-    `offered` narrows them to what an engine declares.
+    `offered` narrows them to what an engine declares. `can_mix` adds that they mix, which a
+    recording may do and captions may not.
     """
     codes = LANGUAGES.keys() if offered is None else LANGUAGES.keys() & set(offered)
     often = [(code, LANGUAGES[code]) for code in OFTEN_USED if code in codes]
     others = [(code, name) for code, name in LANGUAGES.items() if code in codes]
     choices: list[Choice | Group] = [("", DETECT)]
+    if can_mix:
+        choices.append((MIXED, MIXED_NAME))
     if often:
         choices.append(("Often used", often))
     if len(others) > len(often):

@@ -16,6 +16,7 @@ const list = document.getElementById("upload-list");
 const template = document.getElementById("upload-template");
 const picker = document.getElementById("files");
 const language = document.getElementById("language");
+const speakers = document.getElementById("speakers");
 const clear = document.getElementById("clear-uploads");
 const items = new Set();
 
@@ -108,7 +109,7 @@ class Item {
       chunkSize: PIECE_BYTES,
       retryDelays: RETRY_DELAYS_MS,
       storeFingerprintForResuming: false,
-      metadata: { filename: this.name, language: language?.value ?? "" },
+      metadata: { filename: this.name, language: language.value, speakers: speakers.value },
       headers: csrfHeaders(),
       onShouldRetry: (error) => {
         const status = error.originalResponse?.getStatus() ?? 0;

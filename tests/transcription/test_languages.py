@@ -20,6 +20,11 @@ def test_only_what_an_engine_declares_is_offered() -> None:
     ]
 
 
+def test_languages_mix_only_where_they_may() -> None:
+    assert ("mul", "Several languages, mixed") in language_choices(can_mix=True)
+    assert ("mul", "Several languages, mixed") not in language_choices()
+
+
 def test_names() -> None:
     assert language_name("zh") == "Chinese"
     assert language_name("") == ""

@@ -1,8 +1,12 @@
 """Resumable uploads: a server of the tus protocol 1.0 (https://tus.io/protocols/resumable-upload).
 
-Extensions: creation, expiration, termination. A piece is at most what the web process accepts as a
-body (16 MB); its bytes go to disk from a spooled file, 256 KB at a time, away from the event loop
-(a synchronous view runs in a thread). What an upload becomes is decided in `services.uploads`.
+Extensions: creation, expiration, termination. An upload's metadata are its `filename`, the
+`language` spoken (a code, `mul` where several mix, nothing to detect it), its `speakers` (`count`,
+their number, or nothing: they are not told apart) and whether it is `draft_only`.
+
+A piece is at most what the web process accepts as a body (16 MB); its bytes go to disk from a
+spooled file, 256 KB at a time, away from the event loop (a synchronous view runs in a thread). What
+an upload becomes is decided in `services.uploads`.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from transcription.api.problems import endpoint, problem_response
 from transcription.errors import InvalidInputError, TooLargeError
 from transcription.models import Upload, UploadState
 from transcription.services import uploads
+from transcription.services.job_options import read_options
 from webapp.accounts.models import User
 
 TUS_VERSION: Final = "1.0.0"
@@ -31,6 +36,7 @@ PIECE_TYPE: Final = "application/offset+octet-stream"
 READ_BYTES: Final = 256 * 1024
 MAX_METADATA_BYTES: Final = 4096
 MAX_LENGTH_DIGITS: Final = 18
+TRUE: Final = frozenset({"true", "1"})
 
 
 @endpoint("POST", "OPTIONS")
@@ -73,7 +79,11 @@ def _create(request: HttpRequest, user: User) -> HttpResponse:
         owner=user,
         display_name=metadata.get("filename", ""),
         length_bytes=_parse_bytes(request, "Upload-Length"),
-        language=metadata.get("language", ""),
+        options=read_options(
+            language=metadata.get("language", ""),
+            speakers=metadata.get("speakers", ""),
+            is_draft_only=metadata.get("draft_only", "") in TRUE,
+        ),
     )
     response = _respond(201, upload)
     response["Location"] = request.build_absolute_uri(reverse("api_upload", args=[upload.id]))

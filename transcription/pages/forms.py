@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django import forms
 
-from transcription.languages import LANGUAGES
+from transcription.languages import LANGUAGES, MIXED
+from transcription.models import ChineseScript
 
 
 class RenameForm(forms.Form):
@@ -19,3 +20,13 @@ class LanguageForm(forms.Form):
     language = forms.ChoiceField(
         choices=[("", ""), *((code, code) for code in LANGUAGES)], required=False
     )
+
+
+class JobOptionsForm(forms.Form):
+    """How a recording is transcribed; nothing is asked for by default."""
+
+    language = forms.ChoiceField(
+        choices=[("", ""), (MIXED, MIXED), *((code, code) for code in LANGUAGES)], required=False
+    )
+    chinese_script = forms.ChoiceField(choices=[("", ""), *ChineseScript.choices], required=False)
+    speakers = forms.CharField(max_length=10, required=False)

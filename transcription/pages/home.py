@@ -32,6 +32,7 @@ from transcription.pages.paragraphs import joined
 from transcription.pages.progress import Progress, progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.pages.sample import add_sample
+from transcription.services.job_options import speaker_choices
 from transcription.services.readers import count_readers
 
 RECORDINGS_A_PAGE = 25
@@ -79,7 +80,8 @@ def home(request: PersonRequest) -> HttpResponse:
         return render(request, "home/recordings.html", context)
     context |= {
         "uploads": _uploads(request),
-        "language_choices": language_choices(),
+        "language_choices": language_choices(can_mix=True),
+        "speaker_choices": speaker_choices(),
         "max_upload_bytes": settings.SITE.max_upload_bytes,
     }
     return render(request, "home/home.html", context)

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from transcription.errors import InvalidInputError
-from transcription.languages import language_choices
+from transcription.languages import MIXED, language_choices
 from transcription.pages.forms import LanguageForm
 from transcription.pages.requests import PersonRequest
 from webapp.accounts.models import User
@@ -70,6 +70,8 @@ def profile(request: PersonRequest) -> HttpResponse:
 @require_POST
 def speech_language(request: PersonRequest) -> HttpResponse:
     """Remember the language chosen last; the form that offers it stays as it is."""
+    if request.POST.get("language") == MIXED:  # of one recording, hardly of the next captions
+        return HttpResponse(status=204)
     form = LanguageForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("This language is not known here.")

@@ -16,8 +16,15 @@ from django.views.decorators.http import require_GET, require_POST
 
 from transcription import selectors
 from transcription.errors import InvalidInputError
-from transcription.languages import language_choices, language_name
+from transcription.languages import (
+    CHINESE,
+    MIXED,
+    MIXED_NAME,
+    language_choices,
+    language_name,
+)
 from transcription.models import (
+    ChineseScript,
     Job,
     JobState,
     Recording,
@@ -26,12 +33,12 @@ from transcription.models import (
     TranscriptRevision,
     TranscriptSegment,
 )
-from transcription.pages.forms import LanguageForm, RenameForm
+from transcription.pages.forms import JobOptionsForm, RenameForm
 from transcription.pages.paragraphs import Paragraph, paragraphs_of
 from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.services import jobs, recordings, transcripts
-from transcription.services.jobs import JobOptions
+from transcription.services.job_options import COUNT_SPEAKERS, read_options, speaker_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
         "paragraphs": paragraphs_of(_segments(revision)),
         "tail": _tail(revision),
         "details": _details(shown, revision),
-        "language_choices": language_choices(),
+        **_options_again(shown),
     }
     return render(request, "recording/recording.html", context)
 
@@ -70,7 +77,6 @@ def recording_status(request: PersonRequest, recording_id: UUID) -> HttpResponse
             "has_changed": True,
             "revision": revision,
             "details": _details(shown, revision),
-            "language_choices": language_choices(),
         }
     return render(request, "recording/status.html", context)
 
@@ -138,14 +144,12 @@ def recording_cancel(request: PersonRequest, recording_id: UUID) -> HttpResponse
 @login_required
 @require_POST
 def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    """Transcribe again from the start, in the language that was asked for or in another."""
+    """Transcribe again from the start, as it was asked for or, with a language, otherwise."""
     own = selectors.access_own_recording_by_id(request.user, recording_id)
-    form = LanguageForm(request.POST)
+    form = JobOptionsForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("This language is not known here. Nothing was changed.")
-    options = (
-        JobOptions(language=form.cleaned_data["language"]) if "language" in request.POST else None
-    )
+    options = read_options(**form.cleaned_data) if "language" in request.POST else None
     jobs.retry_job(recording=own, requested_by=request.user, options=options)
     messages.success(request, "The recording is waiting to be transcribed again.")
     return redirect("recording", own.id)
@@ -171,6 +175,20 @@ def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
         "is_owner": shown.owner_id == request.user.pk,
         "can_cancel": job is not None and not job.is_cancel_requested,
         "is_attention": shown.state == RecordingState.ATTENTION,
+    }
+
+
+def _options_again(shown: Recording) -> dict[str, Any]:
+    """What the dialog offers, with what was asked for the last time."""
+    spoken = shown.language or shown.requested_language
+    count = str(shown.speaker_count or COUNT_SPEAKERS)
+    return {
+        "language_choices": language_choices(can_mix=True),
+        "asked_language": MIXED if shown.mixes_languages else shown.requested_language,
+        "may_be_chinese": spoken in CHINESE or shown.mixes_languages or shown.chinese_script,
+        "script_choices": ChineseScript.choices,
+        "speaker_choices": speaker_choices(),
+        "asked_speakers": count if shown.finds_speakers else "",
     }
 
 
@@ -201,7 +219,9 @@ def _details(shown: Recording, revision: TranscriptRevision | None) -> list[tupl
     """Facts worth knowing, as pairs of words; what is not known is left out."""
     language = language_name(shown.language or shown.requested_language)
     was_chosen = shown.requested_language or (revision and revision.job and revision.job.language)
-    if language and not was_chosen and shown.language_confidence is not None:
+    if shown.mixes_languages:
+        language = f"{MIXED_NAME} (mostly {language})" if language else MIXED_NAME
+    elif language and not was_chosen and shown.language_confidence is not None:
         language += f" (detected, {round(shown.language_confidence * 100)} % sure)"
     facts = [
         ("Language", language),

@@ -31,6 +31,7 @@ from transcription.models import (
 )
 from transcription.queue import Task, send, wake_on_commit
 from transcription.services import transcripts
+from transcription.services.job_options import JobOptions
 from transcription.services.names import clean_language
 from transcription.services.queue_order import Waiting, in_order
 from webapp.accounts.models import User
@@ -69,19 +70,6 @@ class Claim:
     job: Job
     fence: int
     worker: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobOptions:
-    """What somebody asks for. An empty `language` is detected; with `speaker_count` None the
-    speakers are counted.
-    """
-
-    language: str = ""
-    mixes_languages: bool = False
-    finds_speakers: bool = False
-    speaker_count: int | None = None
-    is_draft_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +125,16 @@ def retry_job(
         if Job.objects.filter(recording=recording, state__in=ACTIVE).exists():
             raise ConflictError("This recording is being transcribed already.")
         if options is not None:
-            recording.requested_language = clean_language(options.language)
-            recording.mixes_languages = options.mixes_languages
-            recording.finds_speakers = options.finds_speakers
-            recording.speaker_count = options.speaker_count
-            recording.save(
-                update_fields=(
-                    "requested_language",
-                    "mixes_languages",
-                    "finds_speakers",
-                    "speaker_count",
-                )
-            )
+            asked = {
+                "requested_language": options.language,
+                "mixes_languages": options.mixes_languages,
+                "chinese_script": options.chinese_script,
+                "finds_speakers": options.finds_speakers,
+                "speaker_count": options.speaker_count,
+            }
+            for name, value in asked.items():
+                setattr(recording, name, value)
+            recording.save(update_fields=asked)
         return submit_job(
             recording=recording,
             requested_by=requested_by,

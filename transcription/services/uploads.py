@@ -29,7 +29,8 @@ from transcription.errors import (
 from transcription.models import Recording, RecordingSource, Upload, UploadState
 from transcription.queue import Task, send, wake_on_commit
 from transcription.services import jobs, storage
-from transcription.services.names import clean_display_name, clean_language, title_of
+from transcription.services.job_options import AS_USUAL, JobOptions
+from transcription.services.names import clean_display_name, title_of
 from webapp.accounts.models import User
 
 UPLOAD_TRANSITIONS: Final = {
@@ -66,7 +67,7 @@ class CheckedAudio:
 
 
 def create_upload(
-    *, owner: User, display_name: str, length_bytes: int, language: str = ""
+    *, owner: User, display_name: str, length_bytes: int, options: JobOptions = AS_USUAL
 ) -> Upload:
     """Make room for `length_bytes`. Raises EmptyAudioError, TooLargeError, NoSpaceError."""
     if length_bytes == 0:
@@ -83,7 +84,11 @@ def create_upload(
         owner=owner,
         display_name=clean_display_name(display_name),
         length_bytes=length_bytes,
-        language=clean_language(language),
+        language=options.language,
+        mixes_languages=options.mixes_languages,
+        finds_speakers=options.finds_speakers,
+        speaker_count=options.speaker_count,
+        is_draft_only=options.is_draft_only,
     )
     storage.make_part(upload.part_path)
     upload.save(force_insert=True)
@@ -163,6 +168,9 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         display_name=upload.display_name,
         source=RecordingSource.UPLOAD,
         requested_language=upload.language,
+        mixes_languages=upload.mixes_languages,
+        finds_speakers=upload.finds_speakers,
+        speaker_count=upload.speaker_count,
         duration_ms=audio.duration_ms,
         size_bytes=upload.length_bytes,
         container=audio.container,
@@ -177,7 +185,10 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         is_accepted = _move(upload.id, UploadState.ACCEPTED, recording=recording)
         if is_accepted:
             jobs.submit_job(
-                recording=recording, requested_by=upload.owner, language=upload.language
+                recording=recording,
+                requested_by=upload.owner,
+                language=upload.language,
+                is_draft_only=upload.is_draft_only,
             )
         else:
             transaction.set_rollback(True)

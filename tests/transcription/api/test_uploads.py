@@ -73,6 +73,14 @@ def test_upload_is_made_with_its_name_language_and_length(alice: User, client_of
     )
 
 
+def test_an_upload_says_how_it_is_to_be_transcribed(alice: User, client_of: ClientOf) -> None:
+    asked = metadata(filename="a.wav", language="mul", speakers="3", draft_only="true")
+    assert create(client_of(alice), **{"Upload-Metadata": asked}).status_code == HTTPStatus.CREATED
+    upload = Upload.objects.get()
+    assert (upload.language, upload.mixes_languages, upload.is_draft_only) == ("", True, True)
+    assert (upload.finds_speakers, upload.speaker_count) == (True, 3)
+
+
 def test_an_aborted_upload_is_resumed_where_it_stopped(
     alice: User, client_of: ClientOf, upload: Upload
 ) -> None:
@@ -205,6 +213,7 @@ def test_unknown_expired_and_disabled_tokens_are_refused(alice: User) -> None:
         ({"Upload-Metadata": "filename /w=="}, HTTPStatus.BAD_REQUEST, "invalid_input"),
         ({"Upload-Metadata": "a " + "A" * 5000}, HTTPStatus.BAD_REQUEST, "invalid_input"),
         ({"Upload-Metadata": metadata(language="<b>")}, HTTPStatus.BAD_REQUEST, "invalid_input"),
+        ({"Upload-Metadata": metadata(speakers="many")}, HTTPStatus.BAD_REQUEST, "invalid_input"),
     ],
 )
 def test_bad_creations_are_refused_with_a_sentence(

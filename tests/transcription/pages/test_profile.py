@@ -63,6 +63,14 @@ def test_language_chosen_last_is_remembered(alice: User, client_of: ClientOf) ->
     assert client.post("/profile/language/", {"language": "klingon"}).status_code == 400
 
 
+def test_that_languages_mixed_once_is_not_remembered(alice: User, client_of: ClientOf) -> None:
+    client = client_of(alice)
+    client.post("/profile/language/", {"language": "zh"})
+    assert client.post("/profile/language/", {"language": "mul"}).status_code == 204
+    alice.refresh_from_db()
+    assert alice.speech_language == "zh"
+
+
 def test_number_of_queries_is_bounded(
     alice: User,
     client_of: ClientOf,

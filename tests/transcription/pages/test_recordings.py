@@ -403,6 +403,29 @@ def test_retry_beside_a_running_job_is_refused_whatever_is_asked(
     assert Job.objects.get().language == "de"
 
 
+def test_retry_asks_for_what_the_dialog_says_and_offers_it_again(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    asked = {"language": "mul", "speakers": "3", "chinese_script": "hans"}
+    assert client.post(address(recording, "retry/"), asked).status_code == 302
+    recording.refresh_from_db()
+    assert (recording.mixes_languages, recording.chinese_script) == (True, "hans")
+    assert (recording.finds_speakers, recording.speaker_count) == (True, 3)
+    page = client.get(address(recording)).content.decode()
+    for value in ("mul", "3", "hans"):
+        assert f'<option value="{value}" selected>' in page
+    assert "Several languages, mixed" in page
+
+
+def test_retry_with_nonsense_for_speakers_is_refused(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    asked = {"language": "", "speakers": "0"}
+    assert client_of(alice).post(address(recording, "retry/"), asked).status_code == 400
+    assert not Job.objects.exists()
+
+
 def test_retry_in_an_unknown_language_is_refused(
     alice: User, recording: Recording, client_of: ClientOf
 ) -> None:

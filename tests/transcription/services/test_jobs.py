@@ -25,7 +25,8 @@ from transcription.models import (
     TranscriptSegment,
 )
 from transcription.services import jobs, recordings, transcripts
-from transcription.services.jobs import Claim, JobOptions
+from transcription.services.job_options import JobOptions
+from transcription.services.jobs import Claim
 from webapp.accounts.models import User
 
 DRAFT, REFINED = RevisionKind.DRAFT, RevisionKind.REFINED

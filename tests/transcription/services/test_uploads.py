@@ -30,6 +30,7 @@ from transcription.errors import (
 )
 from transcription.models import Job, Recording, RecordingState, Upload, UploadState
 from transcription.services import storage, uploads
+from transcription.services.job_options import JobOptions
 from transcription.services.uploads import CheckedAudio
 from webapp.accounts.models import User
 
@@ -181,6 +182,22 @@ def test_an_accepted_upload_becomes_a_queued_recording(alice: User) -> None:
     assert recording.state == RecordingState.QUEUED
     with pytest.raises(ConflictError):
         uploads.cancel_upload(upload=upload)
+
+
+def test_what_was_asked_at_the_upload_is_asked_of_the_job(alice: User) -> None:
+    options = JobOptions(
+        mixes_languages=True, finds_speakers=True, speaker_count=2, is_draft_only=True
+    )
+    upload = uploads.create_upload(
+        owner=alice, display_name="a.wav", length_bytes=3, options=options
+    )
+    upload = append(upload, 0, b"abc")
+    upload.part_path.rename(upload.folder / "source.bin")
+    recording = uploads.accept_upload(upload=upload, audio=CHECKED)
+    assert recording.mixes_languages
+    assert (recording.finds_speakers, recording.speaker_count) == (True, 2)
+    job = recording.jobs.get()
+    assert (job.language, job.is_draft_only) == ("", True)
 
 
 def test_an_upload_cancelled_during_its_check_leaves_nothing(alice: User, media_dir: Path) -> None:
