@@ -12,24 +12,28 @@ from typing import Any, Final
 
 CHANNEL_LABELS: Final = ("left", "right")
 """Speakers of a two-channel call."""
+SILENT_DB: Final = -90
+"""RMS level, in dB of full scale, up to which a channel holds no more than dither."""
+LOUD_DB: Final = 10
+"""A channel less than this below the other one disturbs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackSurvey:
     """What a few places of an audio track hold. `index` counts the recording's audio tracks.
 
-    `speech_ms` is the speech heard in each channel, in `heard_ms` of audio. A silent track holds no
-    sound at all; channels in antiphase cancel each other; different ones do not carry the same
-    voices, as in a call whose sides were recorded apart. `title` and `language` are what the file
-    says, if anything.
+    `speech_ms` is the speech and `level_db` the RMS level heard in each channel, in `heard_ms` of
+    audio; more than two channels count as one. Channels in antiphase cancel each other; different
+    ones do not carry the same voices, as in a call whose sides were recorded apart. `title` and
+    `language` are what the file says, if anything.
     """
 
     index: int
     channels: int
     heard_ms: int
     speech_ms: tuple[int, ...]
+    level_db: tuple[int, ...]
     is_default: bool = False
-    is_silent: bool = False
     is_antiphase: bool = False
     are_channels_different: bool = False
     title: str = ""
@@ -39,18 +43,25 @@ class TrackSurvey:
     def has_speech(self) -> bool:
         return any(self.speech_ms)
 
+    @property
+    def is_silent(self) -> bool:
+        return max(self.level_db) <= SILENT_DB
+
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> TrackSurvey:
-        return cls(**(data | {"speech_ms": tuple(data["speech_ms"])}))
+        lists = {name: tuple(data[name]) for name in ("speech_ms", "level_db")}
+        return cls(**(data | lists))
 
 
 class ChannelMode(StrEnum):
-    """One text of all channels together, or each channel on its own with itself as the speaker."""
+    """All channels together, one of them alone, or each on its own with itself as the speaker."""
 
     MIX = "mix"
+    LEFT = "left"
+    RIGHT = "right"
     EACH = "each"
 
 
@@ -70,16 +81,16 @@ class ChannelPlan:
 def plan_of(tracks: Sequence[TrackSurvey], chosen: int | None = None) -> ChannelPlan:
     """The track that somebody has chosen, else the default one, else the one with most speech.
 
-    A default track without speech gives way to one with speech. Without a survey, the default
-    track's channels are mixed.
+    A default track without speech gives way to one with speech. Channels are mixed, unless they are
+    different, or one that does not speak disturbs the one that does. Without a survey, those of the
+    default track are mixed.
     """
     by_index = {track.index: track for track in tracks}
     track = by_index.get(chosen) if chosen is not None else None
     track = track or _best(tracks)
     if track is None:
         return ChannelPlan()
-    mode = ChannelMode.EACH if track.are_channels_different else ChannelMode.MIX
-    return ChannelPlan(track.index, mode)
+    return ChannelPlan(track.index, _mode(track))
 
 
 def _best(tracks: Sequence[TrackSurvey]) -> TrackSurvey | None:
@@ -91,3 +102,15 @@ def _best(tracks: Sequence[TrackSurvey]) -> TrackSurvey | None:
         speaking or sounding or tracks,
         key=lambda track: (track.is_default, sum(track.speech_ms), -track.index),
     )
+
+
+def _mode(track: TrackSurvey) -> ChannelMode:
+    if track.are_channels_different:
+        return ChannelMode.EACH
+    if len(track.speech_ms) == 2 and abs(track.level_db[0] - track.level_db[1]) < LOUD_DB:
+        left, right = track.speech_ms
+        if left and not right:
+            return ChannelMode.LEFT
+        if right and not left:
+            return ChannelMode.RIGHT
+    return ChannelMode.MIX

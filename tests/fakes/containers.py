@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
+from av.stream import Disposition
 from numpy.typing import NDArray
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
@@ -63,3 +65,33 @@ def _add_picture(output: Any) -> Any:
         frame.pts = number
         output.mux(track.encode(frame.reformat(format="yuv420p")))
     return track
+
+
+def write_tracks(path: Path, *tracks: FloatSamples, titles: Sequence[str] = ()) -> Path:
+    """A Matroska file with an audio track of PCM for each float32 [n] or [channels, n]; the first
+    is the default one.
+    """
+    with av.open(str(path), "w", format="matroska") as output:
+        made: list[Any] = []
+        for number, samples in enumerate(tracks):
+            layout = "stereo" if samples.ndim == 2 else "mono"
+            track: Any = output.add_stream("pcm_s16le", rate=SAMPLE_RATE, layout=layout)
+            track.disposition = Disposition.default if number == 0 else Disposition(0)
+            track.metadata["title"] = titles[number] if titles else ""
+            made.append(track)
+        for track, samples in zip(made, tracks, strict=True):
+            pcm = (np.clip(np.atleast_2d(samples), -1, 1) * 32767).astype(np.int16)
+            frame = av.AudioFrame.from_ndarray(
+                np.ascontiguousarray(pcm.T).reshape(1, -1), format="s16", layout=track.layout.name
+            )
+            frame.sample_rate, frame.pts = SAMPLE_RATE, 0
+            output.mux(track.encode(frame))
+            output.mux(track.encode(None))
+    return path
+
+
+def voice(seconds: float, *, seed: int = 0, level: float = 0.1) -> FloatSamples:
+    """Noise in syllables, float32 [n] at 16 kHz: no other `seed` sounds like it."""
+    noise = np.random.default_rng(seed).standard_normal(round(seconds * SAMPLE_RATE))
+    syllables = 0.6 + 0.4 * np.sin(2 * np.pi * 4 * np.arange(len(noise)) / SAMPLE_RATE + seed)
+    return (level * noise * syllables).astype(np.float32)
