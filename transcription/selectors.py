@@ -82,7 +82,7 @@ def access_own_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveS
     return session
 
 
-def access_live_session_by_link(token: str) -> LiveSession:
+def access_caption_link_by_token(token: str) -> CaptionLink:
     """For reading captions by a link, while it is open and its owner's account is.
 
     Raises UnknownLinkError for a token that never was one, and NotFoundError, which says why, for
@@ -101,7 +101,7 @@ def access_live_session_by_link(token: str) -> LiveSession:
         raise NotFoundError("This link was withdrawn by the person who made it.")
     if not link.is_open(timezone.now()):
         raise NotFoundError("This link has expired.")
-    return link.session
+    return link
 
 
 def access_own_caption_link_by_id(user: Viewer, link_id: UUID | str) -> CaptionLink:

@@ -34,8 +34,8 @@ def linked_caption_text(request: HttpRequest, token: str, extension: str) -> Htt
     """A refusal is one sentence, which a player shows instead of captions."""
     try:
         address = request.META.get("REMOTE_ADDR", "")
-        session = open_caption_link(token=token, address=address)
-        response: HttpResponseBase = _answer(request, session, extension)
+        link = open_caption_link(token=token, address=address)
+        response: HttpResponseBase = _answer(request, link.session, extension)
     except ProductError as error:
         response = HttpResponse(
             f"{error.text}\n", content_type="text/plain; charset=utf-8", status=error.status

@@ -119,8 +119,8 @@ def behind_link(view: View) -> Callable[..., HttpResponse]:
     @require_safe
     def guarded(request: HttpRequest, token: str) -> HttpResponse:
         try:
-            session = open_caption_link(token=token, address=request.META.get("REMOTE_ADDR", ""))
-            response = view(request, session)
+            link = open_caption_link(token=token, address=request.META.get("REMOTE_ADDR", ""))
+            response = view(request, link.session)
         except ProductError as error:
             said = PAGES[error.status]
             advice = "Ask the person who sent you the link for a new one."

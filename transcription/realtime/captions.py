@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
+from django.utils import timezone
 
 from transcription import broadcast, selectors
 from transcription.errors import InvalidInputError, NotAuthenticatedError, NotFoundError
@@ -79,7 +81,7 @@ class CaptionsSocket(CookieSocket):
     def fetch_session(self) -> LiveSession:
         if not self._is_by_link:
             return super().fetch_session()
-        session = selectors.access_live_session_by_link(self._token)
+        session = selectors.access_caption_link_by_token(self._token).session
         if str(session.id) != self.session_id:
             raise NotFoundError
         return session
@@ -91,11 +93,18 @@ class CaptionsSocket(CookieSocket):
         await self.hear_group(broadcast.links_group(self.session_id))
         open_link = database_sync_to_async(caption_links.open_caption_link)
         address = (self.scope.get("client") or ("",))[0]
-        session = await open_link(token=token, address=address)
+        link = await open_link(token=token, address=address)
         self._token = token
         self.introduced()
-        await self.follow_rights(session.owner)  # a link ends with its maker's account
+        await self.follow_rights(link.session.owner)  # a link ends with its maker's account
+        self.start(self._leave_at(link.expires_at))
         await self._begin()
+
+    async def _leave_at(self, expiry: datetime) -> None:
+        """The repeated check of rights would see it up to RIGHTS_CHECK_S later."""
+        while (left := expiry - timezone.now()) > timedelta():  # noqa: ASYNC110  # no event tells
+            await asyncio.sleep(left.total_seconds())
+        await self.current_session()  # raises: the link has expired
 
     async def _wait_for_link(self) -> None:
         await asyncio.sleep(LINK_TIMEOUT_S)

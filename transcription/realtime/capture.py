@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -216,8 +217,18 @@ class CapturingSocket(LiveSocket):
         )
         await self.say(wire.language_event(self.session_id, language))
 
+    async def _look_at_engine(self) -> None:
+        """Another engine that took the session over may not have the mode of the one before."""
+        if self._hello is None or self._admitted is None or not self._is_admitted:
+            return
+        epoch = await self.links.broker.hget(session_key(self.session_id), "epoch")
+        if int(epoch or 0) > self._admitted.epoch:
+            with suppress(EngineError):  # it changes hands again: the next look
+                session = await self.current_session()
+                await self._tell_mode(await self._ask_for_stream(self._hello, session))
+
     async def _tell_mode(self, reply: Reply) -> None:
-        """After another admission: another engine may not have the mode of the one before."""
+        """Where it is not what the client was told last."""
         told, self._admitted = self._admitted, reply
         if told is None or _mode_of(told) != _mode_of(reply):
             await self.say(wire.mode_event(self.session_id, reply))
@@ -266,16 +277,20 @@ class CapturingSocket(LiveSocket):
     async def _admit(self, hello: wire.Hello) -> Reply:
         """Ask for a slot; the session is live from then on. Raises AdmissionError and others."""
         session = await self.current_session()
-        reply = await client.request_stream(
+        reply = await self._ask_for_stream(hello, session)
+        await database_sync_to_async(live_sessions.start_live_session)(session=session)
+        self._is_admitted = True
+        await self.links.announce(live_sessions.state_event(self.session_id, LiveState.LIVE))
+        return reply
+
+    async def _ask_for_stream(self, hello: wire.Hello, session: LiveSession) -> Reply:
+        """Raises AdmissionError and others."""
+        return await client.request_stream(
             self.links.broker,
             session=self.session_id,
             language=hello.language or session.language or None,
             mode_ms=hello.mode_ms or session.mode_ms,
         )
-        await database_sync_to_async(live_sessions.start_live_session)(session=session)
-        self._is_admitted = True
-        await self.links.announce(live_sessions.state_event(self.session_id, LiveState.LIVE))
-        return reply
 
     async def _acknowledged_sample(self) -> int:
         value = await self.links.broker.hget(session_key(self.session_id), "acknowledged_sample")
@@ -327,6 +342,7 @@ class CapturingSocket(LiveSocket):
             return
         await self._holder.renew()
         _check_lane(self._lane)
+        await self._look_at_engine()
         entries = await self.links.publisher.backlog_entries(self.session_id)
         _check_backlog(entries, self._lane.usual_entry_samples or USUAL_ENTRY_SAMPLES)
 

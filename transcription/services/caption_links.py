@@ -76,8 +76,8 @@ def revoke_caption_link(*, link: CaptionLink) -> None:
     links_changed_on_commit(link.session_id)
 
 
-def open_caption_link(*, token: str, address: str) -> LiveSession:
-    """The session that `token` leads to, for a reader at the network `address`.
+def open_caption_link(*, token: str, address: str) -> CaptionLink:
+    """The link of `token`, for a reader of its session at the network `address`.
 
     Raises NotFoundError, which says why, and TooFastError where too many wrong tokens came from
     there: then no token of theirs is looked at.
@@ -86,7 +86,7 @@ def open_caption_link(*, token: str, address: str) -> LiveSession:
     if _count(key) >= MAX_WRONG_TOKENS:
         raise TooFastError("Too many wrong links were opened from your network. Wait ten minutes.")
     try:
-        session = selectors.access_live_session_by_link(token)
+        link = selectors.access_caption_link_by_token(token)
     except UnknownLinkError:
         _note(key)
         log.warning("caption_link_unknown", address=address)
@@ -94,7 +94,7 @@ def open_caption_link(*, token: str, address: str) -> LiveSession:
     except NotFoundError:
         log.info("caption_link_refused", address=address)
         raise
-    return session
+    return link
 
 
 # Without the broker nobody is slowed down: 128 bits are not guessed in that time.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from asr_engine.protocol import ViewerEvent
 from tests.fakes.live import Page, final, log_in, make_session, publish, servers
 from tests.fakes.pages import make_recording
 from transcription.models import CaptionLink, LiveMarkKind, LiveSession, LiveState, Visibility
-from transcription.realtime import captions, socket
+from transcription.realtime import border, captions, socket
 from transcription.services import caption_links, live_sessions
 from transcription.services.readers import count_readers, now_ms, readers_key
 from webapp.accounts.models import User
@@ -301,6 +303,18 @@ async def test_withdrawing_a_link_closes_its_sockets_and_no_others(
     for page in (owner, other):
         assert (await page.hear("final"))["text"] == "w0"
         await page.leave()
+
+
+async def test_a_link_that_expires_closes_its_sockets_in_that_moment(
+    session: LiveSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(border, "RIGHTS_CHECK_S", 3600)
+    link, token = await make_link(session)
+    link.expires_at = timezone.now() + timedelta(seconds=1)
+    await link.asave()
+    page = await open_by_link(session, token)
+    assert await refused(page) == (4404, "This link has expired.")
+    assert timezone.now() >= link.expires_at
 
 
 async def test_a_link_ends_when_its_maker_is_disabled(session: LiveSession, alice: User) -> None:

@@ -14,6 +14,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from asr_engine import client, protocol
 from asr_engine.protocol import AudioEntry, AudioEntryKind, ViewerEvent
+from tests.fakes import live
 from tests.fakes.live import (
     UNKNOWN_LANGUAGE,
     Page,
@@ -25,7 +26,7 @@ from tests.fakes.live import (
     servers,
 )
 from transcription.models import LiveSession, LiveState, Visibility
-from transcription.realtime import allowance, capture, links
+from transcription.realtime import allowance, capture, links, socket
 from transcription.realtime.publisher import AudioPublisher, Lane
 from transcription.services import live_sessions
 from webapp.accounts.models import User
@@ -605,6 +606,20 @@ async def test_mode_of_a_session_that_waits_is_taken_when_it_is_heard_again(
         assert (event["mode_ms"], event["packet_ms"]) == (560, 200)
         assert [command.kind for command in commands] == ["open", "open"]
         assert commands[-1].mode_ms == 560
+        await page.leave()
+
+
+async def test_an_engine_that_takes_over_tells_the_speaker_what_it_offers(
+    session: LiveSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_by_hand(), servers() as (broker, _):
+        monkeypatch.setattr(socket, "TICK_S", 0.05)
+        page = await capturing(session, alice, mode_ms=560)
+        monkeypatch.setattr(live, "ENGINE_MODES_MS", (560, 1120))
+        await broker.hset(protocol.session_key(str(session.id)), "epoch", 2)
+        event = await page.hear("mode")
+        assert event["mode_ms"] == 560
+        assert [mode["mode_ms"] for mode in event["modes"]] == [560, 1120]
         await page.leave()
 
 

@@ -45,8 +45,8 @@ def make_link(session: LiveSession) -> tuple[CaptionLink, str]:
 def test_a_link_leads_to_its_session_alone(session: LiveSession, alice: User) -> None:
     _, token = make_link(session)
     _, other = make_link(make_session(alice))
-    assert selectors.access_live_session_by_link(token) == session
-    assert selectors.access_live_session_by_link(other) != session
+    assert selectors.access_caption_link_by_token(token).session == session
+    assert selectors.access_caption_link_by_token(other).session != session
 
 
 def test_the_token_has_128_bits_and_is_stored_as_a_hash(session: LiveSession) -> None:
@@ -118,7 +118,7 @@ def test_wrong_tokens_are_counted_by_address(
             caption_links.open_caption_link(token="wrong", address=HERE)
     with pytest.raises(TooFastError):
         caption_links.open_caption_link(token=token, address=HERE)
-    assert caption_links.open_caption_link(token=token, address="192.0.2.8") == session
+    assert caption_links.open_caption_link(token=token, address="192.0.2.8").session == session
 
 
 def test_an_old_link_that_is_tried_again_is_no_guess(
