@@ -10,27 +10,22 @@ from __future__ import annotations
 import functools
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 from django.db import DatabaseError, close_old_connections, connection
 
 from asr_engine import registry
-from asr_engine.batch import two_pass
-from asr_engine.batch.two_pass import TwoPassOptions
 from asr_engine.config import engine_settings
 from asr_engine.errors import CancelledError, EngineError
-from asr_engine.ports import BatchModel, SpeechFinder
 from transcription.errors import LeaseLostError
-from transcription.models import RevisionKind
 from transcription.runners.ending import ENDING
 from transcription.runners.pacing import LivePace
+from transcription.runners.slices import Models, work_on
 from transcription.services import jobs
-from transcription.services.jobs import Claim, Progress
+from transcription.services.jobs import Claim
 
 log = structlog.get_logger(__name__)
 
@@ -65,14 +60,6 @@ def run_next_slice(worker: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
-    """What the worker keeps loaded."""
-
-    model: BatchModel
-    finder: SpeechFinder
-
-
 @functools.cache
 def loaded_models() -> Models:
     """The models of this process, loaded on its first job (never before a fork, never at import).
@@ -93,7 +80,7 @@ def _run(claim: Claim, hold: _Hold) -> None:
         return pace.wait_for_live(stop=hold.must_stop) or hold.must_stop()
 
     try:
-        is_done = _work(claim, should_stop)
+        is_done = work_on(claim, models=loaded_models(), slice_s=SLICE_S, should_stop=should_stop)
     except CancelledError:
         if hold.is_lost:
             raise LeaseLostError from None
@@ -118,43 +105,6 @@ def _run(claim: Claim, hold: _Hold) -> None:
             jobs.finish_job(claim=claim, model_name=loaded_models().model.name)
         else:
             jobs.requeue_job(claim=claim)
-
-
-def _work(claim: Claim, should_stop: Callable[[], bool]) -> bool:
-    """Do groups until the slice is over; True when all audio has been heard."""
-    models = loaded_models()
-    job = claim.job
-    begun = group_begun = time.monotonic()
-    for group in two_pass.transcribe(
-        job.recording.source_path,
-        model=models.model,
-        finder=models.finder,
-        options=TwoPassOptions(language=job.language or None, is_draft_only=job.is_draft_only),
-        checkpoint=job.checkpoint or None,
-        should_stop=should_stop,
-    ):
-        now = time.monotonic()
-        kind = RevisionKind(group.pass_.value)
-        jobs.store_progress(
-            claim=claim,
-            progress=Progress(
-                kind=kind,
-                segments=group.segments,
-                checkpoint=group.checkpoint,
-                audio_done_ms=group.audio_done_ms,
-                audio_total_ms=group.audio_total_ms,
-                language=group.language,
-                model_name=models.model.name,
-                work_seconds=now - group_begun,
-            ),
-        )
-        group_begun = now
-        # Between the passes of a group its encoder output would be lost, and at the end there is
-        # nothing to give back, only to finish.
-        is_whole = kind == jobs.passes_of(job)[-1]
-        if now - begun >= SLICE_S and is_whole and group.audio_done_ms < group.audio_total_ms:
-            return False
-    return True
 
 
 def _fail(claim: Claim, code: str, problem: str, *, is_retryable: bool) -> None:

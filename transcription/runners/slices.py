@@ -1,0 +1,86 @@
+"""What is done in one slice of a job: its two passes over the recording.
+
+Each pass of each group is stored with the checkpoint from which another worker goes on. Who has the
+job, and how it ends, is `batch_job`'s.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from asr_engine.batch import two_pass
+from asr_engine.batch.two_pass import GroupResult, Pass, TwoPassOptions
+from asr_engine.ports import BatchModel, SpeechFinder
+from asr_engine.scripts import written
+from transcription.models import Job, RevisionKind
+from transcription.services import jobs
+from transcription.services.chinese import script_of
+from transcription.services.jobs import Claim, Progress
+
+DRAFT_SHARE: Final = 0.8
+"""Of the work on a group, so that a job's progress goes on while its text is refined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What the worker keeps loaded."""
+
+    model: BatchModel
+    finder: SpeechFinder
+
+
+def work_on(
+    claim: Claim, *, models: Models, slice_s: float, should_stop: Callable[[], bool]
+) -> bool:
+    """Do groups until the slice is over; True when all audio has been heard."""
+    job = claim.job
+    script = script_of(job.recording)
+    done_ms = job.audio_done_ms
+    begun = group_begun = time.monotonic()
+    for group in two_pass.transcribe(
+        job.recording.source_path,
+        model=models.model,
+        finder=models.finder,
+        options=_options(job),
+        checkpoint=job.checkpoint or None,
+        should_stop=should_stop,
+    ):
+        now = time.monotonic()
+        is_whole = job.is_draft_only or group.pass_ is Pass.REFINED
+        jobs.store_progress(
+            claim=claim,
+            progress=Progress(
+                kind=RevisionKind(group.pass_.value),
+                segments=written(group.segments, script),
+                checkpoint=group.checkpoint,
+                audio_done_ms=group.audio_done_ms if is_whole else _half_way(done_ms, group),
+                audio_total_ms=group.audio_total_ms,
+                language=group.language,
+                model_name=models.model.name,
+                work_seconds=now - group_begun,
+            ),
+        )
+        group_begun = now
+        if not is_whole:  # to stop here would cost the group's encoder output
+            continue
+        done_ms = group.audio_done_ms
+        # At the end there is nothing to give back, only to finish.
+        if now - begun >= slice_s and done_ms < group.audio_total_ms:
+            return False
+    return True
+
+
+def _options(job: Job) -> TwoPassOptions:
+    return TwoPassOptions(
+        language=job.language or None,
+        mixes_languages=job.recording.mixes_languages,
+        is_draft_only=job.is_draft_only,
+    )
+
+
+def _half_way(done_ms: int, group: GroupResult) -> int:
+    """The position that a job shows when a group, begun at `done_ms`, has only its draft."""
+    return done_ms + round(DRAFT_SHARE * (group.audio_done_ms - done_ms))
