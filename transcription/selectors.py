@@ -13,7 +13,14 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from transcription.errors import NotFoundError, UnknownLinkError
-from transcription.models import CaptionLink, LiveSession, Recording, Upload, Visibility
+from transcription.models import (
+    CaptionLink,
+    GlossaryTerm,
+    LiveSession,
+    Recording,
+    Upload,
+    Visibility,
+)
 from webapp.accounts.models import User
 
 Viewer = User | AnonymousUser
@@ -55,6 +62,21 @@ def access_upload_by_id(user: Viewer, upload_id: UUID | str) -> Upload:
     if upload is None:
         raise NotFoundError
     return upload
+
+
+def organisation_terms_of(user: Viewer) -> QuerySet[GlossaryTerm]:
+    """The organisation's glossary, for administrators. Raises NotFoundError for everybody else."""
+    if not isinstance(user, User) or not user.is_active or not user.is_administrator:
+        raise NotFoundError
+    return GlossaryTerm.objects.filter(recording=None)
+
+
+def access_organisation_term_by_id(user: Viewer, term_id: int) -> GlossaryTerm:
+    """For changes, by administrators. Raises NotFoundError otherwise."""
+    term = organisation_terms_of(user).filter(id=term_id).first()
+    if term is None:
+        raise NotFoundError
+    return term
 
 
 def live_sessions_visible_to(user: Viewer) -> QuerySet[LiveSession]:
