@@ -47,6 +47,9 @@ class EngineSettings(BaseSettings):
     """Model of the Whisper live backend for every other language."""
     batch_model: str = "whisper-base"
     """Model of the batch passes."""
+    lm: str = ""
+    """A language model of the store, brought with `manage.py models add`, that has a say in the
+    refine pass; needs `requirements/lm.txt`. Empty: none."""
     batch_backend: str = "whisper"
     """`whisper` or `scripted`."""
     device: str = "auto"

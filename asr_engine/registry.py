@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from asr_engine.config import EngineSettings
     from asr_engine.ports import (
         BatchModel,
+        LanguageModel,
         SpeechFinder,
         StreamingModel,
         VoiceActivityDetector,
@@ -46,6 +47,7 @@ SPEECH_FINDERS = {
     "whisper": "asr_engine.backends.silero:create_finder",
     "scripted": "asr_engine.backends.scripted:create_finder",
 }
+_KENLM = "asr_engine.backends.kenlm_model:create"
 
 
 def live_backend(settings: EngineSettings) -> str:
@@ -77,6 +79,21 @@ def speech_finder(settings: EngineSettings) -> SpeechFinder:
     """The speech finder that belongs to the batch backend. Raises ModelError."""
     finder: SpeechFinder = _create(SPEECH_FINDERS, settings.batch_backend, settings)
     return finder
+
+
+def language_model(settings: EngineSettings) -> LanguageModel | None:
+    """The language model that `settings.lm` names, loaded; None without one.
+
+    One that is missing or cannot be read is left out with a warning: transcripts do without.
+    """
+    if not settings.lm:
+        return None
+    try:
+        model: LanguageModel = _create({"kenlm": _KENLM}, "kenlm", settings)
+    except ModelError as error:
+        log.warning("language_model_left_out", model=settings.lm, reason=error.detail)
+        return None
+    return model
 
 
 def _has_nemo_model(settings: EngineSettings) -> bool:

@@ -43,6 +43,10 @@ PINS_NAME: Final = "model.json"
 """Kind, licence and hashes of a model that the administrator brought."""
 NEMO_NAME: Final = "model.nemo"
 """The one file of a model of kind nemo."""
+LANGUAGE_MODEL_NAME: Final = "model.lm"
+"""The one file of a language model."""
+LANGUAGE_MODEL_STARTS: Final = {".arpa": b"\\data\\", ".klm": b"mmap lm http://kheafield.com/code"}
+"""What the files that KenLM reads begin with, by the ending of their names."""
 NEMO_MEMBERS: Final = frozenset({"model_config.yaml", "model_weights.ckpt"})
 READ_BYTES: Final = 1 << 20
 FETCH_TIMEOUT_S: Final = 1800
@@ -98,6 +102,8 @@ class ModelKind(StrEnum):
     """A .nemo file of a cache-aware streaming model, for torch and NeMo."""
     ONNX = "onnx"
     """Such a model exported, for ONNX Runtime."""
+    LANGUAGE = "language"
+    """An n-gram language model that KenLM reads, for rescoring."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,23 +375,31 @@ class ModelStore:
     def add(
         self, name: str, file: Path, *, sha256: str | None = None, licence: str = ""
     ) -> ModelEntry:
-        """Copy a .nemo file into the store under `name` and pin it; returns its new entry.
+        """Copy a .nemo file, or a language model (.arpa, .klm), into the store under `name` and pin
+        it; returns its new entry.
 
         With `sha256` only those bytes are taken. Nothing inside the file is run or unpacked: that
         the weights are weights and nothing else is for who loads them. Raises ModelError for a
         name that is taken or unfit, ModelFetchError, ModelUnverifiedError.
         """
+        is_language = file.suffix in LANGUAGE_MODEL_STARTS
         with self.adding(
-            name, kind=ModelKind.NEMO, description=f"NeMo model {file.name}", licence=licence
+            name,
+            kind=ModelKind.LANGUAGE if is_language else ModelKind.NEMO,
+            description=f"{'Language' if is_language else 'NeMo'} model {file.name}",
+            licence=licence,
         ) as folder:
-            copy = folder / NEMO_NAME
+            copy = folder / (LANGUAGE_MODEL_NAME if is_language else NEMO_NAME)
             try:
                 shutil.copyfile(file, copy)
             except OSError:
                 raise ModelFetchError(f"{file} cannot be read") from None
             if sha256 is not None and (found := _sha256(copy)) != sha256.lower():
                 raise ModelUnverifiedError(f"{file.name} has SHA-256 {found}, not {sha256.lower()}")
-            _check_nemo(copy, file.name)
+            if is_language:
+                _check_language_model(copy, file)
+            else:
+                _check_nemo(copy, file.name)
         return self._entry(name)
 
     @contextmanager
@@ -570,6 +584,14 @@ def _check_nemo(path: Path, name: str) -> None:
             raise ModelUnverifiedError(f"{name} has a member that leads elsewhere")
     if missing := NEMO_MEMBERS - {str(PurePosixPath(member.name)) for member in members}:
         raise ModelUnverifiedError(f"{name} has no {', '.join(sorted(missing))}")
+
+
+def _check_language_model(copy: Path, file: Path) -> None:
+    """Raises ModelUnverifiedError for a file that is none of what KenLM reads."""
+    with copy.open("rb") as stream:
+        start = stream.read(1024).lstrip()
+    if not start.startswith(LANGUAGE_MODEL_STARTS[file.suffix]):
+        raise ModelUnverifiedError(f"{file.name} is no language model that KenLM reads")
 
 
 def _sha256(path: Path) -> str:

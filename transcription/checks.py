@@ -2,7 +2,8 @@
 
 Nothing here asks a server or loads a model: `/readyz` does the one, the engine's own start the
 other. A missing model only warns (docs/decisions/0008-a-missing-model-warns.md).
-Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable.
+Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable,
+`W003` the language model's library.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from django.apps import AppConfig
@@ -52,7 +54,7 @@ def check_models(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[C
             hint=(
                 f"Run `manage.py models fetch {name}`."
                 if name in MODELS
-                else f"Run `manage.py models add {name} FILE.nemo`."
+                else f"Run `manage.py models add {name} FILE`."
             ),
             id="transcription.W001",
         )
@@ -73,7 +75,25 @@ def models_needed(settings: EngineSettings) -> set[str]:
         needed |= {settings.nemo_model, "silero-vad"}
     if settings.batch_backend == "whisper":
         needed |= {settings.batch_model, "silero-vad"}
+    if settings.lm:
+        needed.add(settings.lm)
     return needed
+
+
+@register()
+def check_language_model_library(
+    *, app_configs: Sequence[AppConfig] | None, **_: Any
+) -> list[CheckMessage]:
+    """A language model that is configured has no say where its library is missing."""
+    if not engine_settings().lm or find_spec("kenlm"):
+        return []
+    return [
+        checks.Warning(
+            "ASR_LM names a language model, but KenLM is not installed.",
+            hint="Run `pip install -r requirements/lm.txt`.",
+            id="transcription.W003",
+        )
+    ]
 
 
 @register()

