@@ -24,6 +24,7 @@ NOT_CHINESE: Final = frozenset({"ja", "ko"})
 
 _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _KANA_OR_HANGUL: Final = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u1100-\u11ff\uac00-\ud7af]")
+_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u2e80-\u9fff\uf900-\uffef\U00020000-\U000323af]")
 _LATIN_WORD: Final = re.compile(
     r"(?:\d[\d.,]*)?[A-Za-z\u00c0-\u024f][\dA-Za-z\u00c0-\u024f+#%.,'’-]*", re.ASCII
 )
@@ -66,10 +67,14 @@ def written_words(
     return _spaced(words if script == "heard" else _converted(words, script))
 
 
-def is_border(before: str, after: str) -> bool:
-    """Whether the last character of one text and the first of the next want a space between them:
-    one is Chinese, the other a Latin letter."""
-    return _is_border_pair(before[-1:], after[:1]) or _is_border_pair(after[:1], before[-1:])
+def is_apart(before: str, after: str) -> bool:
+    """Whether a space stands between two texts that follow each other: none in scripts that write
+    none (Chinese, kana, Thai), but where such a script meets Latin letters."""
+    last, first = before[-1:], after[:1]
+    if not last or not first:
+        return False
+    is_border = bool(_HAN.match(last) and _LATIN_WORD.match(first))
+    return is_border or not _UNSPACED.match(last)
 
 
 def prepare(script: ChineseScript) -> None:
@@ -84,10 +89,6 @@ def _is_chinese(text: str, language: str | None) -> bool:
     if (language or "").partition("-")[0] in NOT_CHINESE:
         return False
     return bool(_HAN.search(text)) and not _KANA_OR_HANGUL.search(text)
-
-
-def _is_border_pair(han: str, latin: str) -> bool:
-    return bool(_HAN.match(han)) and bool(_LATIN_WORD.match(latin))
 
 
 def _rewritten(

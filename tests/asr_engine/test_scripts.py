@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asr_engine.results import Segment, Word, join_words
 from asr_engine.scripts import (
     ChineseScript,
-    is_border,
+    is_apart,
     prepare,
     spaced,
     to_script,
@@ -128,6 +128,7 @@ def test_edited_text_is_rewritten_although_its_words_are_older() -> None:
     assert join_words(after.words) == "开会"
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text(alphabet="我們发髮后後里裡a3%. ，", min_size=1, max_size=4), max_size=12),
     st.sampled_from(["heard", "hans", "hant"]),
@@ -146,12 +147,16 @@ def test_words_and_text_are_rewritten_alike(texts: list[str], script: ChineseScr
         ("Zoom", "会议", True),
         ("会议", "3点", False),
         ("会议。", "Zoom", False),
+        ("会议", "结束", False),
+        ("สวัสดี", "ครับ", False),
+        ("안녕", "하세요", True),
+        ("one.", "Two", True),
         ("", "会议", False),
-        ("one", "two", False),
+        ("One", "", False),
     ],
 )
-def test_the_border_of_two_texts(before: str, after: str, expected: bool) -> None:
-    assert is_border(before, after) is expected
+def test_a_space_between_two_texts(before: str, after: str, expected: bool) -> None:
+    assert is_apart(before, after) is expected
 
 
 def test_what_was_prepared_is_used_again() -> None:

@@ -26,7 +26,14 @@ def recording_export(
         raise NotFoundError
     revision = transcripts.current_revision(recording)
     segments = [] if revision is None else transcripts.segments_of(revision)
-    text = export(extension, recording.title, segments, language=recording.language)
+    text = export(
+        extension,
+        recording.title,
+        segments,
+        language=recording.language,
+        names=dict(recording.speaker_names.values_list("label", "name")),
+        duration_ms=recording.duration_ms or None,
+    )
     response = HttpResponse(text, content_type=FORMATS[extension].media_type)
     # A slash would end up as another sign in each browser, so it is replaced here.
     stem = clean_display_name(recording.title.replace("/", "-").replace("\\", "-"))

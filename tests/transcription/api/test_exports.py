@@ -49,6 +49,29 @@ def test_a_transcript_is_downloaded(
         assert [one["start_ms"] for one in json.loads(text)["segments"]] == [0, 1000]
 
 
+def test_speakers_are_downloaded_under_their_names(
+    alice: User, client_of: ClientOf, recording: Recording
+) -> None:
+    revision = recording.revisions.get(kind=RevisionKind.REFINED)
+    revision.segments.update(speaker="1")
+    recording.speaker_names.create(label="1", name="Zoë")
+    for extension, written in (
+        ("txt", "Zoë: Good"),
+        ("srt", "Zoë: Good"),
+        ("vtt", "<v Zoë>Good"),
+        ("json", '"speaker_name": "Zoë"'),
+    ):
+        assert written in client_of(alice).get(address_of(recording, extension)).content.decode()
+
+
+def test_no_subtitle_is_shown_after_the_end_of_the_recording(
+    alice: User, client_of: ClientOf, recording: Recording
+) -> None:
+    Recording.objects.update(duration_ms=1950)
+    text = client_of(alice).get(address_of(recording, "vtt")).content.decode()
+    assert "--> 00:00:01.950" in text
+
+
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_an_empty_transcript_is_a_valid_download(
     extension: str, alice: User, client_of: ClientOf
@@ -131,5 +154,5 @@ def test_queries(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     client = client_of(alice)
-    with django_assert_max_num_queries(5):  # session, person, recording, revision, segments
+    with django_assert_max_num_queries(6):  # session, person, recording, revision, segments, names
         client.get(address_of(recording, "txt"))

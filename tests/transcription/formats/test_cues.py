@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asr_engine.results import Segment, Word, join_words
@@ -69,9 +70,108 @@ def test_a_cue_never_crosses_a_long_pause() -> None:
     assert cues[0].end_ms < 2000
 
 
-def test_a_short_cue_stays_until_the_next_or_a_second() -> None:
-    cues = make_cues([spoken("Yes."), spoken("No.", start_ms=600), spoken("Why?", start_ms=9000)])
-    assert [(cue.start_ms, cue.end_ms) for cue in cues] == [(0, 600), (600, 1600), (9000, 9300)]
+def times(*segments: Segment, duration_ms: int | None = None) -> list[tuple[int, int]]:
+    return [(cue.start_ms, cue.end_ms) for cue in make_cues(segments, duration_ms=duration_ms)]
+
+
+def test_a_short_cue_stays_for_a_second_where_there_is_room() -> None:
+    yes, no = spoken("Yes."), spoken("No.", start_ms=4000)
+    assert times(yes, no) == [(0, 1000), (4000, 4300)]
+    assert times(yes, no, duration_ms=4800) == [(0, 1000), (4000, 4800)]
+    assert times(yes, no, duration_ms=9000) == [(0, 1000), (4000, 5000)]
+
+
+def test_sentences_that_would_only_flash_share_a_cue() -> None:
+    (cue,) = make_cues([spoken("Yes."), spoken("No.", start_ms=600), spoken("Why?", start_ms=950)])
+    assert (cue.start_ms, cue.end_ms, cue.lines) == (0, 1250, ("Yes. No. Why?",))
+
+
+def test_two_speakers_never_share_a_cue() -> None:
+    alice, bob = (
+        replace(spoken("Yes."), speaker="1"),
+        replace(spoken("No.", start_ms=600), speaker="2"),
+    )
+    cues = make_cues([alice, bob])
+    assert [(cue.speaker, cue.lines) for cue in cues] == [("1", ("Yes.",)), ("2", ("No.",))]
+    assert cues[0].end_ms == 600
+
+
+def test_who_is_talked_over_stays_on_the_screen() -> None:
+    """On a call both speak at once: the second cue does not take the first away."""
+    left = replace(spoken("one two three four five six seven eight"), speaker="left")
+    right = replace(spoken("Indeed.", start_ms=900), speaker="right")
+    assert times(left, right, duration_ms=60_000) == [(0, 2400), (900, 1900)]
+
+
+def test_a_mark_is_no_subtitle() -> None:
+    assert make_cues([Segment(0, 2000, "", mark="unclear")]) == []
+
+
+def test_a_turn_begins_with_the_name_where_that_is_asked() -> None:
+    turns = [
+        replace(spoken("Good morning."), speaker="1"),
+        replace(spoken("Hello.", start_ms=4000), speaker="1"),
+        replace(spoken("Good day.", start_ms=8000), speaker="2"),
+        spoken("Applause.", start_ms=12_000),
+    ]
+    names = {"1": "Zoë", "2": "Archibald Wolfeschlegelsteinhausen"}
+    cues = make_cues(turns, name_of=lambda label: names[label])
+    assert [cue.lines for cue in cues] == [
+        ("Zoë: Good morning.",),
+        ("Hello.",),
+        ("Archibald Wolfeschle…: Good day.",),
+        ("Applause.",),
+    ]
+
+
+def test_a_name_that_leaves_no_room_moves_words_to_another_cue() -> None:
+    turn = replace(spoken("the " * 19 + "end.", word_ms=200), speaker="1")
+    (whole,) = make_cues([turn])
+    named = make_cues([turn], name_of=lambda _: "Archibald")
+    assert len(named) == 2
+    assert all(width(line) <= LINE_WIDTH for cue in named for line in cue.lines)
+    assert " ".join(" ".join(cue.lines) for cue in named) == "Archibald: " + " ".join(whole.lines)
+
+
+def test_a_line_rather_ends_with_a_clause_than_in_the_middle() -> None:
+    (found,) = lines(spoken("If it rains tomorrow, we shall of course meet indoors."))
+    assert found == ("If it rains tomorrow,", "we shall of course meet indoors.")
+
+
+def test_no_word_is_left_alone_for_the_next_cue() -> None:
+    counts = [len(" ".join(cue).split()) for cue in lines(spoken("word " * 18, word_ms=200))]
+    assert counts == [9, 9]
+
+
+def test_a_cue_ends_at_a_breath_where_no_sign_ends_a_clause() -> None:
+    before = spoken("one two three four five six seven eight nine ten eleven", word_ms=400)
+    after = spoken("twelve thirteen fourteen fifteen sixteen", start_ms=4900, word_ms=400)
+    both = Segment(0, after.end_ms, f"{before.text} {after.text}", before.words + after.words)
+    assert lines(both) == [*lines(before), *lines(after)]
+
+
+@pytest.mark.parametrize("sign", ["，", "。", "」", ",", "!"])
+def test_no_line_begins_with_a_sign_that_ends_something(sign: str) -> None:
+    """A model of Chinese gives signs as words of their own."""
+    found = lines(chinese(("是" * 20 + sign) * 3, word_ms=100))
+    assert not any(line.startswith(sign) for cue in found for line in cue)
+
+
+def test_no_line_ends_with_a_bracket_that_opens_something() -> None:
+    found = lines(chinese(("是" * 19 + "（好）") * 3, word_ms=100))
+    assert not any(line.endswith("（") for cue in found for line in cue)
+
+
+def test_edited_korean_keeps_its_words_whole() -> None:
+    text = "오늘 회의에서는 이번 분기의 매출과 내년 계획에 대해 이야기하겠습니다"
+    (found,) = lines(Segment(0, 6000, text))
+    assert " ".join(found) == text
+
+
+def test_letters_that_join_stay_joined() -> None:
+    """The joiners of Persian, and of faces made of several, are no control characters."""
+    text = "می\u200cخواهم 👩\u200d👧"
+    assert lines(Segment(0, 3000, text)) == [(text,)]
 
 
 def test_edited_text_is_spread_over_the_segments_time() -> None:
@@ -102,6 +202,7 @@ def test_a_segment_without_text_gives_no_cue(text: str) -> None:
     assert make_cues([Segment(0, 1000, text)]) == []
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

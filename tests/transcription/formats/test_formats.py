@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 
+import pysubs2
 import pytest
 import webvtt
 
@@ -89,6 +90,67 @@ def test_a_title_or_text_with_line_breaks_cannot_forge_a_cue(extension: str) -> 
     text = export(extension, forged, [Segment(0, 1000, forged)])
     assert "\n00:00:00.000 --> 00:00:09.000\nforged" not in text
     assert sum(" --> " in line for line in text.splitlines()) <= 1 + (extension == "txt")
+
+
+TURNS = (
+    Segment(0, 1500, "Good morning.", speaker="1"),
+    Segment(1600, 3000, "Shall we begin?", speaker="1"),
+    Segment(3200, 5000, "Yes.", speaker="2", language="en"),
+    Segment(5200, 6000, "", speaker="2", mark="unclear"),
+    Segment(9000, 9900, "Then <begin>.", speaker="2"),
+)
+NAMES = {"2": "Bob & <Co>"}
+
+
+def test_text_has_a_paragraph_for_each_speaker_and_says_what_was_unclear() -> None:
+    assert export("txt", "Talk", TURNS, names=NAMES) == (
+        "Talk\n\nSpeaker 1: Good morning. Shall we begin?\n\n"
+        "Bob & <Co>: Yes. [unclear]\n\nThen <begin>.\n"
+    )
+
+
+def test_the_channels_of_a_call_are_called_by_their_sides() -> None:
+    segments = [
+        Segment(0, 900, "Hello?", speaker="left"),
+        Segment(900, 1800, "Yes.", speaker="right"),
+    ]
+    assert export("txt", "", segments) == "Left: Hello?\n\nRight: Yes.\n"
+
+
+def test_vtt_has_a_voice_for_each_cue_of_a_speaker() -> None:
+    text = export("vtt", "", TURNS, names=NAMES)
+    assert "\n<v Speaker 1>Shall we begin?\n" in text
+    assert "\n<v Bob &amp; &lt;Co&gt;>Yes.\n" in text
+    assert "unclear" not in text
+    voices = [one.voice for one in webvtt.from_string(text)]
+    assert voices == ["Speaker 1", "Speaker 1", "Bob &amp; &lt;Co&gt;", "Bob &amp; &lt;Co&gt;"]
+
+
+def test_srt_names_who_speaks_where_that_changes() -> None:
+    subtitles = pysubs2.SSAFile.from_string(export("srt", "", TURNS, names={"2": "Bob"}), "srt")
+    assert [one.plaintext for one in subtitles] == [
+        "Speaker 1: Good morning.",
+        "Shall we begin?",
+        "Bob: Yes.",
+        "Then .",  # SubRip has no escapes: readers take it for markup
+    ]
+
+
+def test_json_tells_speakers_languages_and_marks() -> None:
+    data = json.loads(export("json", "", TURNS, language="zh", names=NAMES))
+    assert [
+        (one["speaker"], one["speaker_name"], one["language"], one["mark"], one["text"])
+        for one in data["segments"][1:4]
+    ] == [
+        ("1", "Speaker 1", "zh", None, "Shall we begin?"),
+        ("2", "Bob & <Co>", "en", None, "Yes."),
+        ("2", "Bob & <Co>", "zh", "unclear", ""),
+    ]
+
+
+def test_a_subtitle_ends_with_the_recording() -> None:
+    segments = [Segment(0, 900, "One."), Segment(4000, 4500, "Two.")]
+    assert "00:00:04.000 --> 00:00:04.700" in export("vtt", "", segments, duration_ms=4700)
 
 
 def test_an_unknown_format_is_refused_with_those_that_exist() -> None:

@@ -1,0 +1,81 @@
+"""Documents: a transcript to read, and one for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from asr_engine.results import Segment
+from asr_engine.scripts import is_apart
+from transcription.formats.transcript import Transcript, clean_text
+
+PARAGRAPH_PAUSE_MS: Final = 2_000
+"""A silence this long begins a new paragraph of plain text."""
+PARAGRAPH_LENGTH: Final = 600
+"""A paragraph this long, in characters, ends with its segment."""
+
+
+def write_txt(transcript: Transcript) -> str:
+    """Title and paragraphs, without times; each turn of a speaker begins with the name."""
+    parts = [transcript.title] if transcript.title else []
+    speaker = ""
+    for paragraph in _paragraphs(transcript):
+        text = _joined(paragraph, has_marks=True)
+        name = transcript.name_of(paragraph[0].speaker or "")
+        parts.append(f"{name}: {text}" if name and name != speaker else text)
+        speaker = name
+    return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def write_json(transcript: Transcript) -> str:
+    """Everything that is known: segments with words, times in milliseconds, confidences.
+
+    `speaker` is a label that a later transcript of the recording may give to somebody else;
+    `speaker_name` what people call who speaks. With a `mark` stands no text.
+    """
+    data = {
+        "title": transcript.title,
+        "language": transcript.language or None,
+        "text": _joined(transcript.segments, has_marks=False),
+        "segments": [_json_segment(segment, transcript) for segment in transcript.segments],
+    }
+    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+def _paragraphs(transcript: Transcript) -> Iterator[list[Segment]]:
+    """Segments of one speaker, not endless, without a long pause between them."""
+    held: list[Segment] = []
+    for segment in transcript.segments:
+        if held:
+            is_pause = segment.start_ms - held[-1].end_ms >= PARAGRAPH_PAUSE_MS
+            is_long = sum(len(one.text) for one in held) >= PARAGRAPH_LENGTH
+            if is_pause or is_long or segment.speaker != held[-1].speaker:
+                yield held
+                held = []
+        held.append(segment)
+    if held:
+        yield held
+
+
+def _joined(segments: Sequence[Segment], *, has_marks: bool) -> str:
+    """Texts in a row, with spaces where the script has them."""
+    text = ""
+    for segment in segments:
+        mark = f"[{segment.mark}]" if segment.mark and has_marks else ""
+        piece = clean_text(segment.text) or mark
+        text += f" {piece}" if is_apart(text, piece) else piece
+    return text
+
+
+def _json_segment(segment: Segment, transcript: Transcript) -> dict[str, Any]:
+    return {
+        "start_ms": segment.start_ms,
+        "end_ms": segment.end_ms,
+        "text": segment.text,
+        "speaker": segment.speaker,
+        "speaker_name": transcript.name_of(segment.speaker or "") or None,
+        "language": segment.language or transcript.language or None,
+        "mark": segment.mark,
+        "words": [word.as_json() for word in segment.words],
+    }
