@@ -31,7 +31,8 @@ ABBREVIATIONS: Final = frozenset({"mr.", "mrs.", "ms.", "dr.", "st.", "prof.", "
 def segments_of(window: Window, heard: Sequence[Segment]) -> list[Segment]:
     """What a model heard in `window`, moved to the recording's clock and cut at sentences.
 
-    The result is sorted and free of overlap; each segment lies within the window's audio.
+    The result is sorted and free of overlap; each segment lies within the window's audio. A channel
+    that is heard on its own is the speaker.
     """
     result: list[Segment] = []
     floor_ms = samples_to_ms(window.start_sample)
@@ -46,6 +47,7 @@ def segments_of(window: Window, heard: Sequence[Segment]) -> list[Segment]:
                     end_ms=part[-1].end_ms,
                     text=join_words(part),
                     words=tuple(part),
+                    speaker=window.channel or segment.speaker,
                 )
             )
             floor_ms = part[-1].end_ms
@@ -63,6 +65,7 @@ def unclear_segment(window: Window) -> list[Segment]:
             start_ms=samples_to_ms(first.start_sample + first.speech_start - first.offset),
             end_ms=samples_to_ms(last.start_sample + last.speech_end - last.offset),
             text="",
+            speaker=window.channel,
             mark=UNCLEAR,
         )
     ]

@@ -8,21 +8,22 @@ Each result has a checkpoint from which anybody can do the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from asr_engine.audio import FloatSamples, samples_to_ms
 from asr_engine.batch import passes
-from asr_engine.batch.decode import BLOCK_SAMPLES, decode_source, open_audio, skip_to
+from asr_engine.batch.channels import decode_planned
+from asr_engine.batch.decode import BLOCK_SAMPLES, open_audio, skip_to
 from asr_engine.batch.language import language_of_each, weigh
 from asr_engine.batch.passes import Batch, Hearing, PassRules
-from asr_engine.batch.windows import find_windows, resume_from
+from asr_engine.batch.windows import find_windows, resume_from, take_group
 from asr_engine.errors import CancelledError, UnsupportedLanguageError
 from asr_engine.ports import BatchModel, Rescorer, SpeechFinder, Window
 from asr_engine.results import LanguageGuess, Segment
+from asr_engine.tracks import ChannelPlan
 
 MAX_GROUP_WINDOWS: Final = 32
 MIN_GROUP_WINDOWS: Final = 4
@@ -44,13 +45,15 @@ class TwoPassOptions:
 
     `language` None detects it on the first group and keeps it. Where languages mix, each window is
     read in its own, and `language` is for those that are not sure of it. `rescorer` chooses among
-    the refine pass's candidates.
+    the refine pass's candidates. `plan` says which audio track is heard, and how; a job that goes
+    on must have the plan that it began with.
     """
 
     language: str | None = None
     mixes_languages: bool = False
     is_draft_only: bool = False
     rescorer: Rescorer | None = None
+    plan: ChannelPlan = field(default_factory=ChannelPlan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +76,11 @@ class GroupResult:
 class _Progress:
     """A checkpoint. Groups are cut by `windows_done`, so that they are the same after a restart.
 
-    `is_drafted`: the draft of the group that begins here has been yielded.
+    `resume_samples` says where each channel goes on. `is_drafted`: the draft of the group that
+    begins here has been yielded.
     """
 
-    resume_sample: int = 0
+    resume_samples: list[int] = field(default_factory=list)
     windows_done: int = 0
     language: str | None = None
     probability: float = 0.0
@@ -108,23 +112,26 @@ def transcribe(
         if options.language not in model.languages:
             raise UnsupportedLanguageError(options.language)
         progress = replace(progress, language=options.language, probability=1.0)
-    first_sample = resume_from(progress.resume_sample, window_samples=finder.window_samples)
-    with open_audio(path) as source:
-        reader = _Reader(skip_to(decode_source(source), first_sample), first_sample, should_stop)
+    plan = options.plan
+    first_sample = resume_from(progress.resume_samples, window_samples=finder.window_samples)
+    with open_audio(path, track=plan.track) as source:
+        blocks = skip_to(decode_planned(source, plan), first_sample)
+        reader = _Reader(blocks, first_sample, should_stop)
         windows = find_windows(
             reader.blocks(),
             finder=finder,
+            channels=plan.labels,
             first_sample=first_sample,
-            from_sample=progress.resume_sample,
+            from_samples=progress.resume_samples,
         )
         declared_ms = int((source.declared_s or 0.0) * 1000)
         while True:
             size = _group_size(model, progress)
-            group = list(islice(windows, size))
+            group = take_group(windows, size)
             batches, guess = _encode(model, group, progress.guess, options, reader.check)
             after = replace(
                 progress,
-                resume_sample=group[-1].end_sample if group else progress.resume_sample,
+                resume_samples=list(group[-1].resume_samples) if group else progress.resume_samples,
                 windows_done=progress.windows_done + len(group),
                 language=guess.language if guess else None,
                 probability=guess.probability if guess else 0.0,
@@ -132,11 +139,12 @@ def transcribe(
             )
             is_last = len(group) < size
             heard_ms = samples_to_ms(reader.end_sample)
+            done_ms = samples_to_ms(min(after.resume_samples, default=0))
             result = GroupResult(
                 pass_=Pass.DRAFT,
                 segments=(),
                 checkpoint=asdict(after),
-                audio_done_ms=heard_ms if is_last else samples_to_ms(after.resume_sample),
+                audio_done_ms=heard_ms if is_last else min(done_ms, heard_ms),
                 audio_total_ms=heard_ms if is_last else max(declared_ms, heard_ms),
                 language=guess,
             )
@@ -232,9 +240,11 @@ def _pass_over(
 
 
 def _segments(heard: Sequence[Sequence[Hearing]]) -> tuple[Segment, ...]:
-    return tuple(
+    segments = (
         segment for hearings in heard for hearing in hearings for segment in hearing.segments()
     )
+    # Windows of two channels lie beside each other.
+    return tuple(sorted(segments, key=lambda segment: (segment.start_ms, segment.end_ms)))
 
 
 class _Reader:
@@ -255,7 +265,7 @@ class _Reader:
         self.check()
         checked = self.end_sample
         for block in self._blocks:
-            self.end_sample += len(block)
+            self.end_sample += block.shape[-1]
             if self.end_sample - checked >= LISTEN_BLOCKS * BLOCK_SAMPLES:
                 self.check()
                 checked = self.end_sample

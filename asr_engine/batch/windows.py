@@ -18,6 +18,7 @@ from asr_engine.audio import SAMPLE_RATE, FloatSamples, ms_to_samples
 from asr_engine.ports import SpeechFinder, Window, WindowSpan
 
 MAX_WINDOW_MS: Final = 30_000
+LONGEST_SAMPLES: Final = ms_to_samples(MAX_WINDOW_MS)
 TAPE_MS: Final = 45_000
 """The longest span, the silence that closes it, and what a SpeechFinder reads ahead."""
 WARM_UP_SAMPLES: Final = SAMPLE_RATE
@@ -56,7 +57,6 @@ def find_windows(
     finder: SpeechFinder,
     channels: Sequence[str] = (),
     first_sample: int = 0,
-    from_sample: int = 0,
     from_samples: Sequence[int] = (),
     rules: SpeechRules | None = None,
 ) -> Iterator[Window]:
@@ -78,7 +78,7 @@ def find_windows(
             splitter.channel(number),
             finder=finder,
             first_sample=first_sample,
-            from_sample=from_samples[number] if from_samples else from_sample,
+            from_sample=from_samples[number] if from_samples else 0,
             rules=rules,
         )
         for number, label in enumerate(labels)
@@ -103,12 +103,12 @@ def take_group(windows: Iterator[Window], size: int) -> list[Window]:
     return group
 
 
-def resume_from(resume_sample: int, *, window_samples: int) -> int:
-    """Where to start decoding so that work goes on at `resume_sample` as if never interrupted.
+def resume_from(resume_samples: Sequence[int], *, window_samples: int) -> int:
+    """Where to start decoding so that work goes on at `resume_samples` as if never interrupted.
 
     It leaves room to warm up and keeps the finder's windows on the same grid.
     """
-    start = max(0, resume_sample - WARM_UP_SAMPLES)
+    start = max(0, min(resume_samples, default=0) - WARM_UP_SAMPLES)
     return start - start % window_samples
 
 
@@ -139,9 +139,10 @@ class SpanFinder:
         self._heard: list[float] = []  # probabilities since the onset
 
     @property
-    def free_sample(self) -> int | None:
-        """No span to come begins before this; None while one is open."""
-        return max(self._floor, self._position - self._pad) if self._onset < 0 else None
+    def next_sample(self) -> int:
+        """Where the open span begins; without one, what the next cannot begin before."""
+        onset = self._position if self._onset < 0 else self._onset
+        return max(self._floor, onset - self._pad)
 
     def hear(self, probability: float) -> Span | None:
         """One more of the finder's windows; the span that it completes."""
@@ -166,7 +167,9 @@ class SpanFinder:
         if self._quiet >= 0 and self._position - self._quiet >= 2 * self._pad:
             ended = self._close(self._quiet + self._pad)
             self._onset = -1
-        elif self._position - self._start > ms_to_samples(MAX_WINDOW_MS) - self._window_samples:
+        elif (
+            self._position - self.next_sample > ms_to_samples(MAX_WINDOW_MS) - self._window_samples
+        ):
             ended = self._cut()
         return ended
 
@@ -177,17 +180,13 @@ class SpanFinder:
         self._quiet = self._position if self._quiet < 0 else self._quiet
         return self._close(min(self._position, self._quiet + self._pad))
 
-    @property
-    def _start(self) -> int:
-        return max(self._floor, self._onset - self._pad)
-
     def _open(self, position: int) -> None:
         self._onset, self._quiet, self._heard = position, -1, []
 
     def _close(self, end: int) -> Span | None:
         if not _is_speech(self._onset, self._quiet, self._rules):
             return None
-        span = Span(self._start, end, self._onset, self._quiet)
+        span = Span(self.next_sample, end, self._onset, self._quiet)
         self._floor = end
         return span
 
@@ -195,7 +194,7 @@ class SpanFinder:
         """End the open span in its weakest moment, where the next one begins."""
         kept = _weakest(self._heard, self._window_samples)
         cut = self._onset + kept * self._window_samples
-        span = Span(self._start, cut, self._onset, cut)
+        span = Span(self.next_sample, cut, self._onset, cut)
         self._floor = self._onset = cut
         self._heard = self._heard[kept:]
         self._quiet = self._quiet if self._quiet >= cut else -1
@@ -281,7 +280,6 @@ class _Lane:
         )
         self._held: list[tuple[Span, FloatSamples]] = []
         self._new: tuple[Span, FloatSamples] | None = None
-        self._done_sample = from_sample
         self._is_ended = False
 
     @property
@@ -290,13 +288,12 @@ class _Lane:
         if self._new is None or not self._held:
             return False
         held = sum(len(samples) for _, samples in self._held)
-        return held + len(self._new[1]) > ms_to_samples(MAX_WINDOW_MS)
+        return held + len(self._new[1]) > LONGEST_SAMPLES
 
     @property
     def resume_sample(self) -> int:
         """Where this channel goes on once all that it held has been taken."""
-        free = self._spans.free_sample if self._new is None else None
-        return self._done_sample if free is None else max(self._done_sample, free)
+        return self._spans.next_sample if self._new is None else self._new[0].start
 
     def advance(self) -> bool:
         """Hear one more of the finder's windows; False where there is none."""
@@ -319,9 +316,8 @@ class _Lane:
     def flush(self) -> Iterator[Window]:
         """The window that is held, if there is one."""
         if self._held:
-            window = _join(self._label, self._held)
-            self._held, self._done_sample = [], window.end_sample
-            yield window
+            yield _join(self._label, self._held)
+            self._held = []
 
 
 class _Tape:

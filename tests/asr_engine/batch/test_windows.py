@@ -142,7 +142,8 @@ def test_work_resumes_as_if_never_interrupted(seconds: float) -> None:
     samples = sound(*[(seconds, 0.9), (0.5, 0.0), (9.0, 0.7), (2.5, 0.0)] * 3)
     whole = list(find_windows(blocks(samples), finder=LevelFinder()))
     for done in range(1, len(whole)):
-        resume = whole[done - 1].end_sample
+        resume = whole[done - 1].resume_samples
+        assert resume >= (whole[done - 1].end_sample,)
         first = resume_from(resume, window_samples=WINDOW)
         assert first % WINDOW == 0
         rest = list(
@@ -150,7 +151,7 @@ def test_work_resumes_as_if_never_interrupted(seconds: float) -> None:
                 blocks(samples[first:]),
                 finder=LevelFinder(),
                 first_sample=first,
-                from_samples=(resume,),
+                from_samples=resume,
             )
         )
         assert [(w.start_sample, w.end_sample) for w in rest] == [
@@ -223,7 +224,7 @@ def test_groups_of_a_call_end_where_work_resumes_as_if_never_interrupted() -> No
     assert len(ends) > 5
     for end in ends[:-1]:
         resume = whole[end - 1].resume_samples
-        first = resume_from(min(resume), window_samples=WINDOW)
+        first = resume_from(resume, window_samples=WINDOW)
         rest = find_windows(
             blocks(CALL[:, first:]),
             finder=LevelFinder(),
@@ -262,3 +263,10 @@ def test_a_channel_without_speech_does_not_hold_the_other_up() -> None:
             seen += 1
             assert read - min(window.resume_samples) < 12 * SAMPLE_RATE
     assert seen > 5
+
+
+def test_silence_is_not_heard_again_when_work_resumes() -> None:
+    samples = sound((20, 0.9), (1, 0), (20, 0.9), (300, 0), (15, 0.9), (1, 0))
+    windows = list(find_windows(blocks(samples), finder=LevelFinder()))
+    assert windows[-2].end_sample < 42 * SAMPLE_RATE
+    assert windows[-2].resume_samples == (windows[-1].start_sample,)
