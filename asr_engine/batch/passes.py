@@ -7,7 +7,7 @@ refine pass of the same encoder output: times of a text that stays, halves of a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from asr_engine.batch import guards
@@ -115,6 +115,8 @@ def _hear_once(
         batch.windows, batch.encoded, languages=batch.languages, options=rules.first
     )
     _retry(model, batch, rules, heard)
+    if rules.rescorer is not None:
+        _tell_terms(model, batch, rules.first, rules.rescorer, heard)
     hearings = [
         _judge(window, candidates, rules)
         for window, candidates in zip(batch.windows, heard, strict=True)
@@ -147,6 +149,33 @@ def _retry(model: BatchModel, batch: Batch, rules: PassRules, heard: list[list[C
         again = model.decode(part.windows, part.encoded, languages=part.languages, options=options)
         for index, candidates in zip(failed, again, strict=True):
             heard[index] = candidates + heard[index]
+
+
+def _tell_terms(
+    model: BatchModel,
+    batch: Batch,
+    options: DecodeOptions,
+    rescorer: Rescorer,
+    heard: list[list[Candidate]],
+) -> None:
+    """Decode windows in which a term may have been misheard again, told of it.
+
+    What comes of it goes behind what was heard without.
+    """
+    for index, candidates in enumerate(heard):
+        sound = [candidate for candidate in candidates if guards.is_sound(candidate)]
+        if not sound or guards.is_silence(candidates[0]):
+            continue
+        terms = rescorer.hotwords(sound, batch.languages[index])
+        if terms:
+            part = _part(model, batch, [index])
+            (told,) = model.decode(
+                part.windows,
+                part.encoded,
+                languages=part.languages,
+                options=replace(options, hotwords=terms),
+            )
+            heard[index] = candidates + told
 
 
 def _has_failed(candidates: Sequence[Candidate]) -> bool:

@@ -31,6 +31,7 @@ _ALIKE: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"(?<=.)h", ""),
         (r"w", "u"),
         (r"(.)\1+", r"\1"),
+        (r"(?<=[^aeiouy])e$", ""),
     )
 )
 _VOWELS: Final = re.compile(r"[aeiouy]+")

@@ -11,6 +11,7 @@ from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import ScriptedBatchModel, encode_blocks
 from asr_engine.batch import passes
 from asr_engine.batch.passes import Batch, PassRules, hear
+from asr_engine.batch.rescoring import Rescorer
 from asr_engine.ports import Candidate, DecodeOptions, Window, WindowSpan
 from asr_engine.results import Segment, Word
 
@@ -115,3 +116,16 @@ def test_the_rescorer_chooses_among_the_sound_candidates() -> None:
     rules = PassRules(passes.REFINE.first, rescorer=Last())
     ((segment,),) = segments(Says([[GOOD, BETTER, NOISE]]), rules)
     assert segment.text == BETTER.text
+
+
+def test_windows_in_which_a_term_may_have_been_misheard_are_heard_again_told_of_it() -> None:
+    misheard = Candidate("I live at Helsten.", -0.3, 0.0, 1.0, tokens="misheard")
+    mended = Candidate("I live at Helstone.", -0.1, 0.0, 1.0, tokens="mended")
+    model = Says([[GOOD], [misheard], [SILENCE]], [[mended]])
+    rules = PassRules(passes.REFINE.first, rescorer=Rescorer([("Helstone", 3.0)]))
+    heard = segments(model, rules, windows=3)
+    assert [[one.text for one in window] for window in heard] == [[GOOD.text], [mended.text], []]
+    assert [(windows, options.hotwords) for windows, options in model.asked] == [
+        (3, ""),
+        (1, "Helstone"),
+    ]
