@@ -24,7 +24,7 @@ from tests.fakes.audio import wav_bytes
 from tests.fakes.recordings import claim_of, make_job, make_upload
 from tests.fakes.waiting import wait_until
 from transcription import queue, tasks
-from transcription.models import Attempt, Job, JobState
+from transcription.models import Attempt, Job, JobState, RevisionKind, TranscriptSegment
 from transcription.runners.ending import watch_for_end
 from transcription.services import jobs
 from webapp.accounts.models import User
@@ -33,6 +33,7 @@ from webapp.celery import EVERY_S, app
 ROOT = Path(__file__).resolve().parent.parent.parent
 WORDS = 3000
 HANG_AT_BATCH = 3
+"""The second of the second group, whichever step is counted."""
 
 
 def database_url() -> str:
@@ -45,9 +46,11 @@ def database_url() -> str:
 
 
 @contextmanager
-def worker(data_dir: Path, notes: Path, stop_at: int) -> Iterator[subprocess.Popen[bytes]]:
+def worker(
+    data_dir: Path, notes: Path, *, step: str = "encode", stop_at: int = 0
+) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.fakes.batch_worker", str(notes), str(stop_at)],
+        [sys.executable, "-m", "tests.fakes.batch_worker", str(notes), step, str(stop_at)],
         cwd=ROOT,
         env={
             **os.environ,
@@ -73,6 +76,11 @@ def wait_for(holds: Callable[[], Any], process: subprocess.Popen[bytes]) -> None
     wait_until(holds_in_time, timeout_s=90, what="the worker gets there")
 
 
+def words_of(job: Job, kind: RevisionKind) -> list[str]:
+    texts = TranscriptSegment.objects.filter(revision__job=job, revision__kind=kind)
+    return " ".join(texts.order_by("index").values_list("text", flat=True)).split()
+
+
 def test_every_task_is_registered_and_every_beat_has_a_queue() -> None:
     app.loader.import_default_modules()
     assert {task.value for task in queue.Task} <= set(app.tasks)
@@ -81,25 +89,25 @@ def test_every_task_is_registered_and_every_beat_has_a_queue() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_killed_in_the_middle_resumes_at_its_checkpoint(
+def test_a_worker_killed_between_two_passes_resumes_at_the_second(
     alice: User, tmp_path: Path
 ) -> None:
     talk = wav_bytes(encode_blocks(script(WORDS, utterance_words=50)))
     job = make_job(alice, content=talk, duration_ms=373_000)
     notes = tmp_path / "notes"
 
-    with worker(tmp_path, notes, HANG_AT_BATCH) as first:
-        # The hanging batch belongs to a group of two: its first batch is decoded, not stored.
-        wait_for(lambda: notes.exists() and len(notes.read_text().split()) == 8, first)
+    with worker(tmp_path, notes, step="refine", stop_at=HANG_AT_BATCH) as first:
+        # Of the group's two batches the draft is stored, and one is refined, not stored.
+        wait_for(lambda: len(words_of(job, RevisionKind.DRAFT)) > 2000, first)
+        drafted, refined = words_of(job, RevisionKind.DRAFT), words_of(job, RevisionKind.REFINED)
+        assert 0 < len(refined) < len(drafted)
         job.refresh_from_db()
         assert job.state == JobState.RUNNING
-        stored_ms = job.audio_done_ms
-        assert stored_ms > 0
         first.send_signal(signal.SIGKILL)
         first.wait()
     notes.unlink()
 
-    with worker(tmp_path, notes, 0) as second:
+    with worker(tmp_path, notes) as second:
         wait_for(lambda: Job.objects.filter(id=job.id, state=JobState.DONE).exists(), second)
         # Redelivered wake-ups find nothing to do.
         queue.send(queue.Task.RUN_JOBS)
@@ -108,13 +116,13 @@ def test_a_worker_killed_in_the_middle_resumes_at_its_checkpoint(
         wait_for(lambda: depth() == 0, second)
 
     again = notes.read_text().split()
-    assert min(map(int, again)) * 1000 // 16_000 >= stored_ms
-    assert len(again) == len(set(again))
+    assert len(again) == len(set(again)) == 8  # those of the second group
+    for kind in (RevisionKind.DRAFT, RevisionKind.REFINED):
+        assert words_of(job, kind) == [word_text(number) for number in range(WORDS)]
     job.recording.refresh_from_db()
-    revision = job.recording.current_revision
-    assert revision is not None
-    heard = " ".join(revision.segments.values_list("text", flat=True)).split()
-    assert heard == [word_text(number) for number in range(WORDS)]
+    shown = job.recording.current_revision
+    assert shown is not None
+    assert (shown.kind, shown.is_complete) == (RevisionKind.REFINED, True)
     assert list(Attempt.objects.values_list("outcome", flat=True)) == [jobs.LOST_CODE, "done"]
 
 
@@ -125,7 +133,7 @@ def test_stopping_a_worker_in_the_middle_is_no_failure_of_its_job(
     talk = wav_bytes(encode_blocks(script(WORDS, utterance_words=50)))
     job = make_job(alice, content=talk, duration_ms=373_000)
     notes = tmp_path / "notes"
-    with worker(tmp_path, notes, HANG_AT_BATCH) as process:
+    with worker(tmp_path, notes, stop_at=HANG_AT_BATCH) as process:
         wait_for(lambda: notes.exists() and len(notes.read_text().split()) == 8, process)
         process.send_signal(signal.SIGTERM)  # the model hangs: it will be killed
         wait_for(lambda: Job.objects.filter(id=job.id, state=JobState.QUEUED).exists(), process)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import pytest
 
 from asr_engine import registry
+from asr_engine.backends import scripted as scripted_backend
 from asr_engine.backends.scripted import ScriptedBatchModel, encode_blocks, script, word_text
 from asr_engine.config import EngineSettings
 from asr_engine.errors import ModelMissingError
@@ -20,11 +21,13 @@ from transcription.models import (
     JobState,
     Recording,
     RecordingState,
+    RevisionKind,
     TranscriptRevision,
     TranscriptSegment,
 )
 from transcription.runners import batch_job
-from transcription.services import jobs, recordings
+from transcription.services import jobs, queue_order, recordings
+from transcription.services.jobs import Claim, Progress
 from webapp.accounts.models import User
 
 # The lease is renewed from a second thread, which must see the rows.
@@ -104,6 +107,83 @@ def test_slices_give_the_same_text_each_group_once(
     jobs.retry_job(recording=job.recording, requested_by=None)
     run_all()
     assert len(calls) == sliced_calls
+
+
+class KilledError(BaseException):
+    """What nothing in a worker can catch."""
+
+
+def test_a_worker_killed_inside_or_between_passes_is_followed_without_a_word_lost_or_doubled(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [word_text(number) for number in range(1300)]
+    talk = wav_bytes(encode_blocks(script(len(words), utterance_words=50)))
+    for call in (2, 3, 4):  # the first group is refined, the second drafted, and refined
+        job = make_job(alice, content=talk)
+        with monkeypatch.context() as patch:
+            before_decoding(patch, call, fail_with(KilledError()))
+            with pytest.raises(KilledError):
+                batch_job.run_next_slice("jobs@one")
+        jobs.reclaim_jobs(worker="jobs@one")
+        run_all()
+        for revision in job.revisions.all():
+            texts = " ".join(revision.segments.values_list("text", flat=True))
+            assert texts.split() == words
+            assert revision.is_complete
+        job.refresh_from_db()
+        assert (job.state, job.fence) == (JobState.DONE, 2)
+
+
+def test_progress_goes_on_with_each_pass_and_is_whole_only_at_the_end(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares: list[float] = []
+    store = jobs.store_progress
+
+    def watched(*, claim: Claim, progress: Progress) -> Any:
+        shares.append(progress.audio_done_ms / progress.audio_total_ms)
+        return store(claim=claim, progress=progress)
+
+    monkeypatch.setattr(jobs, "store_progress", watched)
+    monkeypatch.setattr(batch_job, "SLICE_S", 0.0)
+    run_all()
+    assert len(shares) == 6
+    assert shares == sorted(set(shares))
+    assert shares[-2] < 1 == shares[-1]
+
+
+def test_the_draft_pass_alone_is_one_revision(job: Job) -> None:
+    Job.objects.update(is_draft_only=True)
+    run_all()
+    assert words_of(job.recording) == [word_text(number) for number in range(WORDS)]
+    assert [revision.kind for revision in job.revisions.all()] == [RevisionKind.DRAFT]
+
+
+def test_a_short_recording_waits_for_one_slice_of_a_long_one(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one of the same person, that comes while the long one is worked on."""
+    monkeypatch.setattr(batch_job, "SLICE_S", 0.0)
+    monkeypatch.setattr(queue_order, "SHORT_MS", 120_000)
+    short: list[Job] = []
+
+    def upload() -> None:
+        content = wav_bytes(encode_blocks(script(50)))
+        short.append(make_job(job.recording.owner, content=content, duration_ms=10_000))
+
+    before_decoding(monkeypatch, 1, upload)
+    run_all()
+    turns = list(Attempt.objects.order_by("started_at").values_list("job_id", flat=True))
+    assert turns[:3] == [job.id, short[0].id, job.id]
+
+
+def test_chinese_is_stored_in_the_recordings_script(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripted_backend, "word_text", lambda number: "會議")
+    Recording.objects.update(chinese_script="hans")
+    run_all()
+    assert set("".join(words_of(job.recording))) <= set("会议")
 
 
 def test_two_people_take_turns(job: Job, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
