@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from asr_engine.results import Segment, Word, join_words
-from asr_engine.scripts import is_apart
-from transcription.formats.transcript import clean_text
+from transcription.formats.transcript import BREATH_MS, clean_text, is_spaced
 
 MAX_LINES: Final = 2
 LINE_WIDTH: Final = 420
@@ -28,8 +27,6 @@ MAX_CUE_MS: Final = 7_000
 MIN_CUE_MS: Final = 1_000
 """A shorter cue stays this long if nothing follows it sooner, or becomes one with a neighbour."""
 LONG_PAUSE_MS: Final = 1_500
-BREATH_MS: Final = 300
-"""A cue rather ends at such a pause than in the middle of a phrase."""
 
 SENTENCE_ENDS: Final = ".!?。！？…"
 CLAUSE_ENDS: Final = ",;:，、；："
@@ -288,9 +285,9 @@ def _flashes(part: _Part, following: _Part | None) -> bool:
 def _both(part: _Part, following: _Part) -> _Part | None:
     """Two parts as one, if a cue may hold them."""
     first, *others = following.words
-    has_space = first.has_space_before and is_apart(part.words[-1].text, first.text)
-    both = _Part((*part.words, replace(first, has_space_before=has_space), *others), part.speaker)
     pause_ms = following.start_ms - part.end_ms
+    has_space = first.has_space_before and is_spaced(part.words[-1].text, first.text, pause_ms)
+    both = _Part((*part.words, replace(first, has_space_before=has_space), *others), part.speaker)
     is_one_turn = part.speaker == following.speaker and 0 <= pause_ms < LONG_PAUSE_MS
     is_short = both.end_ms - both.start_ms <= MAX_CUE_MS
     return both if is_one_turn and is_short and _fits(both.words) else None

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from asr_engine.results import Segment
-from asr_engine.scripts import is_apart
-from transcription.formats.transcript import Transcript, clean_text
+from transcription.formats.transcript import Transcript, clean_text, is_spaced
 
 PARAGRAPH_PAUSE_MS: Final = 2_000
 """A silence this long begins a new paragraph of plain text."""
@@ -60,11 +59,12 @@ def _paragraphs(transcript: Transcript) -> Iterator[list[Segment]]:
 
 def _joined(segments: Sequence[Segment], *, has_marks: bool) -> str:
     """Texts in a row, with spaces where the script has them."""
-    text = ""
+    text, end_ms = "", 0
     for segment in segments:
         mark = f"[{segment.mark}]" if segment.mark and has_marks else ""
         piece = clean_text(segment.text) or mark
-        text += f" {piece}" if is_apart(text, piece) else piece
+        text += f" {piece}" if is_spaced(text, piece, segment.start_ms - end_ms) else piece
+        end_ms = segment.end_ms
     return text
 
 

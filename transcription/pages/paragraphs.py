@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from asr_engine.results import Word
+from asr_engine.scripts import is_apart
+from transcription.formats.transcript import is_spaced
 from transcription.models import SegmentMark, TranscriptSegment
 
 PAUSE_MS = 2_000
-BREATH_MS = 300
-"""From here on a space shows where a sentence without punctuation ends, in every script."""
 LONGEST_CHARACTERS = 480
 SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "।")
 UNSURE_BELOW = 0.5
@@ -64,11 +64,11 @@ def paragraphs_of(segments: Iterable[TranscriptSegment]) -> Iterator[Paragraph]:
         if lines and (segment.speaker != speaker or is_pause or is_long):
             yield Paragraph(lines[0].start_ms, speaker, tuple(lines))
             lines, characters = [], 0
-        is_breath = segment.start_ms - last_end_ms >= BREATH_MS and last_text[-1:].isalnum()
-        is_apart = bool(lines) and (_is_spaced(last_text) or is_breath)
-        lines.append(_line(segment, has_space_before=is_apart))
+        text, pause_ms = _shown_text(segment), segment.start_ms - last_end_ms
+        has_space = bool(lines) and is_spaced(last_text, text, pause_ms)
+        lines.append(_line(segment, has_space_before=has_space))
         characters += len(segment.text)
-        speaker, last_end_ms, last_text = segment.speaker, segment.end_ms, _shown_text(segment)
+        speaker, last_end_ms, last_text = segment.speaker, segment.end_ms, text
     if lines:
         yield Paragraph(lines[0].start_ms, speaker, tuple(lines))
 
@@ -77,7 +77,7 @@ def joined(texts: Iterable[str]) -> str:
     """Texts of segments as running text, with spaces where their script writes them."""
     said = ""
     for text in map(str.strip, texts):
-        said += f" {text}" if _is_spaced(said) else text
+        said += f" {text}" if is_apart(said, text) else text
     return said
 
 
@@ -141,11 +141,3 @@ def _merged(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 def _utf16_units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
-
-
-def _is_spaced(text: str) -> bool:
-    """Whether a space follows `text`: not in scripts that write none (CJK, kana, Thai)."""
-    if not text:
-        return False
-    last = ord(text[-1])
-    return not (0x2E80 <= last <= 0x9FFF or 0xF900 <= last <= 0xFFEF or 0x0E00 <= last <= 0x0E7F)

@@ -61,6 +61,11 @@ def test_chinese_sentences_are_joined_without_spaces() -> None:
     assert export("txt", "", segments) == "今天开会。请坐。\n"
 
 
+def test_a_breath_shows_where_a_chinese_sentence_without_a_sign_ends() -> None:
+    segments = [Segment(0, 1000, "今天开会"), Segment(1400, 2000, "请坐")]
+    assert export("txt", "", segments) == "今天开会 请坐\n"
+
+
 def test_json_keeps_words_times_and_confidences() -> None:
     data = json.loads(export("json", "Title", SEGMENTS, language="en"))
     assert data["title"] == "Title"

@@ -19,6 +19,7 @@ from asr_engine.config import engine_settings
 from asr_engine.errors import EngineError, ModelError, UnsupportedLanguageError
 from asr_engine.ports import BatchModel, SpeechFinder
 from asr_engine.results import Segment
+from asr_engine.scripts import written
 from transcription.formats import FORMATS, export
 
 BAR_WIDTH: Final = 30
@@ -93,7 +94,7 @@ class Command(BaseCommand):
         took_s = time.monotonic() - begun
         heard = f"{len(segments)} segments" if segments else "nobody speaks"
         self.stderr.write(f"{path}: {heard}, {duration_ms / 1000:.0f} s of audio in {took_s:.1f} s")
-        return segments, spoken
+        return written(segments, settings.SITE.chinese_script), spoken
 
     def _show(self, path: Path, share: float) -> None:
         if self.stderr.isatty():
