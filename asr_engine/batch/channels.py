@@ -56,15 +56,21 @@ MIN_SPEECH_MS: Final = 500
 SILENCE_DB: Final = -120
 
 
+def has_choice(path: Path) -> bool:
+    """More than one track, or more than one channel. Raises what `open_audio` raises."""
+    with open_audio(path) as source:
+        return len(source.container.streams.audio) > 1 or source.channels > 1
+
+
 def survey(path: Path, *, finder: SpeechFinder) -> list[TrackSurvey]:
-    """What each audio track holds; empty where there is nothing to choose: one track, one channel.
+    """What each audio track holds; empty where there is nothing to choose.
 
     A track that does not decode is left out. Raises what `open_audio` raises.
     """
+    if not has_choice(path):
+        return []
     with open_audio(path) as source:
         count, default = len(source.container.streams.audio), source.track
-        if count == 1 and source.channels == 1:
-            return []
     found = []
     for track in range(min(count, MAX_TRACKS)):
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import numpy as np
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.batch.decode import AudioSource, decode_source, open_audio
 
+PLAYER_STEM: Final = "player"
 PEAKS_NAME: Final = "peaks.json"
 MAX_PEAKS: Final = 2_000
 PEAK_SAMPLES: Final = SAMPLE_RATE // 10
@@ -41,6 +42,13 @@ class _Target:
     file: PlayerFile
     muxer: str
 
+    def of(self, track: int | None) -> _Target:
+        """The same for one of several tracks."""
+        if track is None:
+            return self
+        name = f"{PLAYER_STEM}-{track}.{self.file.name.rpartition('.')[2]}"
+        return replace(self, file=replace(self.file, name=name))
+
 
 AS_IS: Final = {
     ("mp3", "mp3"): "audio/mpeg",
@@ -50,32 +58,35 @@ AS_IS: Final = {
 }
 """(container, codec) that browsers play, with its media type."""
 
-_M4A: Final = _Target(PlayerFile("player.m4a", "audio/mp4"), "mp4")
-_WEBM: Final = _Target(PlayerFile("player.webm", "audio/webm"), "webm")
-_MP3: Final = _Target(PlayerFile("player.mp3", "audio/mpeg"), "mp3")
+_M4A: Final = _Target(PlayerFile(f"{PLAYER_STEM}.m4a", "audio/mp4"), "mp4")
+_WEBM: Final = _Target(PlayerFile(f"{PLAYER_STEM}.webm", "audio/webm"), "webm")
+_MP3: Final = _Target(PlayerFile(f"{PLAYER_STEM}.mp3", "audio/mpeg"), "mp3")
 COPIED: Final = {"aac": _M4A, "opus": _WEBM, "vorbis": _WEBM, "mp3": _MP3}
 """Codecs that browsers play once they are in the right container."""
 
 
-def make_player_file(source: Path, folder: Path) -> PlayerFile:
+def make_player_file(source: Path, folder: Path, *, track: int | None = None) -> PlayerFile:
     """Make what the page plays of `source`, and `peaks.json`, in `folder`.
 
-    Where the recording plays as it came, the answer is its own name and no file is made (it must
-    lie in `folder`). Raises AudioError, and OSError where the disk is full.
+    `track` is one of several audio tracks: it gets a file of its own, named after it. Where the
+    recording plays as it came, the answer is its own name and no file is made (it must lie in
+    `folder`). Raises AudioError, and OSError where the disk is full.
     """
-    with open_audio(source) as audio:
+    with open_audio(source, track=track) as audio:
         decoded_samples = _write_peaks(audio, folder / PEAKS_NAME)
         is_plain = _is_plain(audio)
         media_type = AS_IS.get((_container(audio), _codec(audio)))
-        if is_plain and media_type and not audio.has_video and _has_true_sizes(source):
+        is_alone = track is None and not audio.has_video
+        if is_plain and media_type and is_alone and _has_true_sizes(source):
             declared_s = audio.declared_s or 0.0
             if abs(declared_s - decoded_samples / SAMPLE_RATE) <= SAME_DURATION_S:
                 return PlayerFile(source.name, media_type)
         target = COPIED.get(_codec(audio)) if is_plain else None
-    if target is not None and _copy(source, folder, target):
-        return target.file
-    _encode(source, folder)
-    return _M4A.file
+    if target is not None and _copy(source, folder, target.of(track), track):
+        return target.of(track).file
+    target = _M4A.of(track)
+    _encode(source, folder, target, track)
+    return target.file
 
 
 def _container(audio: AudioSource) -> str:
@@ -138,11 +149,14 @@ def _replacing(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _copy(source: Path, folder: Path, target: _Target) -> bool:
+def _copy(source: Path, folder: Path, target: _Target, number: int | None) -> bool:
     """Copy the audio track unchanged; False where its container or stamps do not allow it."""
     import av
 
-    with open_audio(source) as audio, _replacing(folder / target.file.name) as part:
+    with (
+        open_audio(source, track=number) as audio,
+        _replacing(folder / target.file.name) as part,
+    ):
         try:
             with av.open(str(part), "w", format=target.muxer, options=_options(target)) as output:
                 track = output.add_stream_from_template(audio.stream)
@@ -156,13 +170,13 @@ def _copy(source: Path, folder: Path, target: _Target) -> bool:
     return True
 
 
-def _encode(source: Path, folder: Path) -> None:
+def _encode(source: Path, folder: Path, target: _Target, number: int | None) -> None:
     import av
 
     with (
-        open_audio(source) as audio,
-        _replacing(folder / _M4A.file.name) as part,
-        av.open(str(part), "w", format=_M4A.muxer, options=_options(_M4A)) as output,
+        open_audio(source, track=number) as audio,
+        _replacing(folder / target.file.name) as part,
+        av.open(str(part), "w", format=target.muxer, options=_options(target)) as output,
     ):
         track = output.add_stream("aac", rate=SAMPLE_RATE, layout="mono", bit_rate=BIT_RATE)
         position = 0

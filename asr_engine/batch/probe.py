@@ -6,24 +6,16 @@ its bytes come from strangers. Whoever calls it may trust what it accepts as far
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import resource
-import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from asr_engine import errors
 from asr_engine.audio import SAMPLE_RATE, samples_to_ms
+from asr_engine.batch import confined
 from asr_engine.batch.decode import decode_source, open_audio
-from asr_engine.errors import AudioError, AudioTooLongError, BrokenAudioError, EmptyAudioError
+from asr_engine.errors import AudioTooLongError, BrokenAudioError, EmptyAudioError
 
-MEMORY_LIMIT_BYTES: Final = 2 << 30
-TIME_LIMIT_S: Final = 1800
-"""Wall and CPU seconds: twelve hours of compressed audio take a tenth of it."""
 DAMAGED_SHARE: Final = 0.01
 """Share of packets that do not decode above which the recording is called damaged."""
 
@@ -47,9 +39,11 @@ class AudioProbe:
     is_damaged: bool
 
 
-def probe(path: Path, *, max_duration_s: float) -> AudioProbe:
-    """Decode the whole recording in this process. Raises AudioError and its children."""
-    with open_audio(path) as source:
+def probe(path: Path, *, max_duration_s: float, track: int | None = None) -> AudioProbe:
+    """Decode all of one track in this process, as `open_audio` chooses it. Raises AudioError and
+    its children.
+    """
+    with open_audio(path, track=track) as source:
         samples = 0
         for block in decode_source(source):
             samples += len(block)
@@ -82,63 +76,12 @@ def probe_safely(path: Path, *, max_duration_s: float) -> AudioProbe:
     """
     with path.open("rb"):
         pass  # a missing file is the caller's fault, not the recording's
-    command = [sys.executable, "-m", "asr_engine.batch.probe", str(path), str(max_duration_s)]
-    environment = {
-        "PATH": os.environ.get("PATH", ""),
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-        "OPENBLAS_NUM_THREADS": "1",  # its buffers would count as memory
-    }
-    try:
-        child = subprocess.run(  # noqa: S603 - our own module and a path given as one argument
-            command,
-            check=False,
-            capture_output=True,
-            env=environment,
-            timeout=TIME_LIMIT_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        raise BrokenAudioError("decoding took too long") from None
-    answer: dict[str, Any] = {}
-    with contextlib.suppress(ValueError):
-        answer = json.loads(child.stdout)
-    if "probe" in answer:
-        return AudioProbe(**answer["probe"])
-    raise _ERRORS.get(answer.get("code", ""), BrokenAudioError)()
-
-
-def _audio_errors(base: type[AudioError]) -> dict[str, type[AudioError]]:
-    found = {base.code: base}
-    for child in base.__subclasses__():
-        found.update(_audio_errors(child))
-    return found
-
-
-_ERRORS: Final = _audio_errors(errors.AudioError)
-
-
-def _limit(kind: int, value: int) -> None:
-    """Lower a limit of this process, never above what it is already."""
-    _, hard = resource.getrlimit(kind)
-    bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (bound, bound))
+    return AudioProbe(**confined.run(__name__, str(path), str(max_duration_s)))
 
 
 def main() -> None:
-    """The child: limits itself, decodes, prints one JSON object, writes no file."""
-    _limit(resource.RLIMIT_AS, MEMORY_LIMIT_BYTES)
-    _limit(resource.RLIMIT_CPU, TIME_LIMIT_S)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_CORE, 0)
     path, max_duration_s = Path(sys.argv[1]), float(sys.argv[2])
-    answer: dict[str, Any]
-    try:
-        answer = {"probe": asdict(probe(path, max_duration_s=max_duration_s))}
-    except AudioError as error:
-        answer = {"code": error.code}
-    except MemoryError:
-        answer = {"code": BrokenAudioError.code}
-    sys.stdout.write(json.dumps(answer))
+    confined.answer(lambda: asdict(probe(path, max_duration_s=max_duration_s)))
 
 
 if __name__ == "__main__":
