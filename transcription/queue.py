@@ -15,6 +15,7 @@ class Task(StrEnum):
     """Task names; the same names are registered in `transcription.tasks`."""
 
     RUN_JOBS = "transcription.run_jobs"
+    REFINE_LIVE = "transcription.refine_live"
     CHECK_UPLOAD = "transcription.check_upload"
     REAP = "transcription.reap"
     SWEEP = "transcription.sweep"
@@ -26,6 +27,7 @@ BATCH = "batch"
 CHORES = "chores"
 QUEUES = {
     Task.RUN_JOBS: BATCH,
+    Task.REFINE_LIVE: BATCH,
     Task.CHECK_UPLOAD: CHORES,
     Task.REAP: CHORES,
     Task.SWEEP: CHORES,
@@ -34,10 +36,10 @@ QUEUES = {
 }
 
 
-def wake_on_commit(task: Task, *arguments: str) -> None:
+def wake_on_commit(task: Task, *arguments: str, expires_s: float | None = None) -> None:
     """Send `task` after the current transaction, or at once where there is none."""
     # Robust: what is committed stays done while the broker restarts, and the sweep sends it again.
-    transaction.on_commit(lambda: send(task, *arguments), robust=True)
+    transaction.on_commit(lambda: send(task, *arguments, expires_s=expires_s), robust=True)
 
 
 def send(task: Task, *arguments: str, expires_s: float | None = None) -> None:

@@ -29,6 +29,13 @@ def run_jobs(self: CeleryTask) -> None:
     run_next_slice(self.request.hostname)
 
 
+@shared_task(name=Task.REFINE_LIVE.value, bind=True)
+def refine_live(self: CeleryTask) -> None:
+    from transcription.runners.batch_job import refine_live_now
+
+    refine_live_now(self.request.hostname)
+
+
 @shared_task(name=Task.CHECK_UPLOAD.value)
 def check_upload(upload_id: str) -> None:
     from transcription.runners.ingest import check_upload as check

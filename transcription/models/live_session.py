@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -108,6 +109,16 @@ class LiveUtterance(models.Model):
 
     def __str__(self) -> str:
         return f"utterance {self.utterance}"
+
+    @property
+    def shown_text(self) -> str:
+        """What readers see."""
+        return self.refined_text or self.text
+
+    @property
+    def shown_words(self) -> list[dict[str, Any]]:
+        words: list[dict[str, Any]] = self.refined_words if self.refined_text else self.words
+        return words
 
 
 class LiveMarkKind(models.TextChoices):

@@ -1,6 +1,7 @@
 """The batch worker: one slice of the job whose turn it is, with the models of this process.
 
-One job at a time in one thread (Celery's solo pool); a second thread keeps the lease. What ends a
+One job at a time in one thread (Celery's solo pool), which between two batches of windows hears
+what live sessions have closed (`refine_live`); a second thread keeps the lease. What ends a
 slice early (a cancel, a lost lease) is seen between two windows. A process that is asked to end
 gives its job back at once, from the thread of the lease: the model may not be done in time.
 """
@@ -23,6 +24,7 @@ from asr_engine.errors import CancelledError, EngineError
 from transcription.errors import LeaseLostError
 from transcription.runners.ending import ENDING
 from transcription.runners.pacing import LivePace
+from transcription.runners.refine_live import LiveRefiner
 from transcription.runners.slices import Models, work_on
 from transcription.services import jobs
 from transcription.services.jobs import Claim
@@ -73,10 +75,20 @@ def loaded_models() -> Models:
     return Models(model=registry.batch_model(settings), finder=registry.speech_finder(settings))
 
 
+def refine_live_now(worker: str) -> None:
+    """Hear closed utterances of live sessions again, where any wait, under the name `worker`."""
+    _live_refiner(worker).take_turn(must_stop=ENDING.is_set)
+
+
+def _live_refiner(worker: str) -> LiveRefiner:
+    return LiveRefiner(worker=worker, load=lambda: loaded_models().model)
+
+
 def _run(claim: Claim, hold: _Hold) -> None:
-    pace = LivePace()
+    pace, refiner = LivePace(), _live_refiner(claim.worker)
 
     def should_stop() -> bool:
+        refiner.take_turn_between(must_stop=hold.must_stop)
         return pace.wait_for_live(stop=hold.must_stop) or hold.must_stop()
 
     try:

@@ -278,6 +278,8 @@ class CaptionStream:
                 lag_s = self._lag_s(event["end_ms"], now)
                 self.report.final_s.append(lag_s)
                 self.report.lags_s.append(lag_s)
+            case "refined":
+                self.report.heard.note_refined(event, now)
             case "closed":
                 self.report.recording = event.get("recording", "")
                 self._is_finished = True

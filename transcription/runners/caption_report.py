@@ -45,13 +45,20 @@ class Heard:
     finals_at: Arrivals = field(default_factory=Arrivals)
     """Measured against the end of the words and the silence rule."""
     finals: dict[int, str] = field(default_factory=dict)
+    refined: dict[int, str] = field(default_factory=dict)
+    """What the second pass made of finals."""
+    refined_after_s: list[float] = field(default_factory=list)
+    """From a final's arrival to that of its refined text."""
+    final_at_s: dict[int, float] = field(default_factory=dict)
     seqs: set[int] = field(default_factory=set)
+    superseded: int = 0
+    """Finals that only came as refined: what was missed is read as it stands by then."""
     doubled: int = 0
     """Finals that came again with another text. (The same one twice is what `seq` is for.)"""
 
     def missed_seqs(self) -> int:
         """Stored changes that never came, as their numbers tell."""
-        return max(self.seqs, default=0) - len(self.seqs)
+        return max(0, max(self.seqs, default=0) - len(self.seqs) - self.superseded)
 
     def note_partial(self, event: dict[str, Any], at_s: float) -> None:
         if heard_ms := event.get("heard_ms"):
@@ -61,12 +68,23 @@ class Heard:
         """A final that came live; call before `keep`."""
         if event["utterance"] not in self.finals:
             self.finals_at.add(at_s, endpoint_ms(event["end_ms"]))
+            self.final_at_s[event["utterance"]] = at_s
+
+    def note_refined(self, event: dict[str, Any], at_s: float) -> None:
+        """Refined text that came live; call before `keep`."""
+        final_at_s = self.final_at_s.get(event["utterance"])
+        if final_at_s is not None and event["utterance"] not in self.refined:
+            self.refined_after_s.append(at_s - final_at_s)
 
     def keep(self, event: dict[str, Any]) -> None:
         """A stored change, live or from the history."""
         if "seq" in event:
             self.seqs.add(event["seq"])
-        if event["type"] == "final":
+        if event["type"] == "refined":
+            self.superseded += event["utterance"] not in self.finals
+            self.finals.setdefault(event["utterance"], event["text"])
+            self.refined[event["utterance"]] = event["text"]
+        elif event["type"] == "final" and event["utterance"] not in self.refined:
             known = self.finals.get(event["utterance"])
             self.doubled += known is not None and known != event["text"]
             self.finals[event["utterance"]] = event["text"]
@@ -199,7 +217,8 @@ def summarise(
     """Figures over all streams and readers, JSON-able. The readers read the first stream's session.
 
     `time_to_first_partial_s` counts from the start of an utterance's first word, `time_to_final_s`
-    from the end of its last, as the engine timed them. With `expected`, what every stream should
+    from the end of its last, as the engine timed them. `final_to_refined_s` counts from one arrival
+    to the other; all else is of the live pass alone. With `expected`, what every stream should
     have said, `text` has what was lost and doubled of it.
     """
     lags = [lag for report in reports for lag in report.lags_s]
@@ -214,6 +233,10 @@ def summarise(
         "problems": _codes(report.problem_code for report in reports if report.session),
         "audio_s": round(max((r.sent_samples for r in reports), default=0) / SAMPLE_RATE, 1),
         "finals": sum(len(report.heard.finals) for report in reports),
+        "refined": sum(len(report.heard.refined) for report in reports),
+        "final_to_refined_s": spread_of(
+            [waited for report in reports for waited in report.heard.refined_after_s]
+        ),
         "time_to_first_partial_s": spread_of(partials),
         "time_to_final_s": spread_of(finals),
         "lag_s": spread_of(lags),

@@ -29,12 +29,16 @@ class LivePace:
         self._broker = redis.Redis.from_url(settings.SITE.broker_url, socket_timeout=30)
         self._looked_at = 0.0
 
+    def is_live_late(self) -> bool:
+        """Whether a live stream lags now."""
+        return self._lag_ms() > LAG_LIMIT_MS
+
     def wait_for_live(self, *, stop: Callable[[], bool]) -> bool:
         """Return when no live stream lags; True if `stop` said so meanwhile."""
         if time.monotonic() - self._looked_at < LOOK_EVERY_S:
             return False
         give_up_at = time.monotonic() + LONGEST_WAIT_S
-        while self._lag_ms() > LAG_LIMIT_MS and time.monotonic() < give_up_at:
+        while self.is_live_late() and time.monotonic() < give_up_at:
             if stop():
                 return True
             time.sleep(LOOK_EVERY_S)

@@ -48,13 +48,13 @@ from transcription.models import LiveMark, LiveMarkKind, LiveSession, LiveState,
 from transcription.runners.recorder.finishing import Finisher
 from transcription.runners.recorder.leadership import Leadership
 from transcription.runners.recorder.refill import refill_audio
+from transcription.runners.recorder.refining import RefineRequests
 from transcription.runners.recorder.track import AudioTrack, TrackMark
 from transcription.services import live_sessions, storage
 from webapp.config import site_settings
 
 log = structlog.get_logger(__name__)
 
-ACTIVE: Final = (LiveState.LIVE, LiveState.WAITING, LiveState.ENDING)
 TICK_S: Final = 1.0
 BLOCK_MS: Final = 50
 BATCH: Final = 200
@@ -85,6 +85,7 @@ class Recorder:
         self._syncs: dict[str, Future[int]] = {}
         self._sync_pool = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync")
         self._finisher = Finisher()
+        self._refining = RefineRequests()
         self._is_leading = False
         self._has_pending = True
         self._audio_run = ""
@@ -192,6 +193,7 @@ class Recorder:
             stored = live_sessions.record_final(event=event)
             if stored is not None:
                 self._announce(live_sessions.final_event(stored))
+                self._refining.note_final(event.session)
         elif event.kind is EngineEventKind.GAP:
             mark = TrackMark(
                 LiveMarkKind.GAP, event.start_ms, event.end_ms, int(time.time() * 1000)
@@ -292,6 +294,7 @@ class Recorder:
         for session_id, sample in synced.items():
             self._tracks[session_id].synced_sample = sample
             self._announce(ViewerEvent(type="ack", session=session_id, sample=sample))
+            self._refining.note_sync(session_id)
         for session_id in self._ended_at_s:
             self._begin_sync(session_id)
 
@@ -304,7 +307,9 @@ class Recorder:
 
     def tick(self) -> None:
         """Sessions that came, went or must end; syncs, trimming, heads."""
-        sessions = {str(row.id): row for row in LiveSession.objects.filter(state__in=ACTIVE)}
+        sessions = {
+            str(row.id): row for row in LiveSession.objects.filter(state__in=live_sessions.ACTIVE)
+        }
         for session_id in [known for known in self._tracks if known not in sessions]:
             self._drop(session_id)
         for session_id, session in sessions.items():
@@ -322,6 +327,7 @@ class Recorder:
         if is_slow_tick or self._extra_heads:
             self._extra_heads = max(0, self._extra_heads - 1)
             self._announce_heads(list(sessions.values()))
+        self._refining.ask(again=is_slow_tick)
         self._tell_viewers()
 
     def _follow(self, session: LiveSession) -> None:
@@ -446,7 +452,7 @@ class Recorder:
 
     def _drop_if_over(self, session_id: str) -> None:
         """An engine had taken a session up once more that had ended, or was deleted."""
-        open_states = (LiveState.CREATED, *ACTIVE)
+        open_states = (LiveState.CREATED, *live_sessions.ACTIVE)
         if not LiveSession.objects.filter(id=session_id, state__in=open_states).exists():
             self._drop(session_id)
 
@@ -469,4 +475,5 @@ class Recorder:
         self._ended_at_s.pop(session_id, None)
         self._heard.discard(session_id)
         self._whole.discard(session_id)
+        self._refining.forget(session_id)
         self._finisher.forget(session_id)

@@ -35,7 +35,7 @@ def _segment(final: LiveUtterance) -> Segment:
     return Segment(
         start_ms=final.start_ms,
         end_ms=max(final.end_ms, final.start_ms + 1),
-        text=final.text,
-        words=tuple(Word.from_json(word) for word in final.words),
+        text=final.shown_text,
+        words=tuple(Word.from_json(word) for word in final.shown_words),
         language=final.language or None,
     )

@@ -8,6 +8,7 @@ viewer sees a lost event by it.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -40,6 +41,9 @@ LIVE_TRANSITIONS: Final[dict[LiveState, tuple[LiveState, ...]]] = {
     LiveState.ENDED: (),
 }
 """From each state to those that may follow it."""
+
+ACTIVE: Final = (LiveState.LIVE, LiveState.WAITING, LiveState.ENDING)
+"""States in which the audio lies in the session's own folder and finals still change."""
 
 MAX_TITLE_CHARACTERS: Final = 300
 MAX_UNSTARTED: Final = 50
@@ -140,9 +144,13 @@ def note_packet(*, session_id: uuid.UUID | str, at: datetime) -> None:
     LiveSession.objects.filter(id=session_id).update(last_packet_at=at)
 
 
-def _take_seq(session_id: uuid.UUID | str) -> int | None:
-    """Next number of a stored change, inside the caller's transaction; None without a session."""
-    if not LiveSession.objects.filter(id=session_id).update(last_seq=F("last_seq") + 1):
+def _take_seq(
+    session_id: uuid.UUID | str, *, states: Sequence[LiveState] = tuple(LiveState)
+) -> int | None:
+    """Next number of a stored change, inside the caller's transaction; None without a session in
+    one of `states`."""
+    sessions = LiveSession.objects.filter(id=session_id, state__in=states)
+    if not sessions.update(last_seq=F("last_seq") + 1):
         return None
     return LiveSession.objects.values_list("last_seq", flat=True).get(id=session_id)
 
@@ -176,6 +184,33 @@ def record_final(*, event: EngineEvent) -> LiveUtterance | None:
             language=event.language or "",
             reason=event.reason,
         )
+
+
+def record_refined(
+    *, utterance_id: int, text: str, words: Sequence[dict[str, Any]]
+) -> LiveUtterance | None:
+    """Store once what the second pass heard, as a change of its session.
+
+    Empty `text` says that it heard nothing better: readers need not be told. None where nothing
+    changed for them: also for an utterance that had been heard already or is deleted, or whose
+    session has ended and stands as a revision.
+    """
+    unheard = LiveUtterance.objects.filter(id=utterance_id, refined_at=None)
+    if not text:
+        unheard.update(refined_at=timezone.now())
+        return None
+    with transaction.atomic():
+        stored = LiveUtterance.objects.filter(id=utterance_id).first()
+        seq = None if stored is None else _take_seq(stored.session_id, states=ACTIVE)
+        if stored is None or seq is None:
+            return None
+        if not unheard.update(
+            seq=seq, refined_text=text, refined_words=list(words), refined_at=timezone.now()
+        ):
+            transaction.set_rollback(True)  # the number is of no change: it must not leave a hole
+            return None
+    stored.refresh_from_db()
+    return stored
 
 
 def record_mark(
@@ -287,16 +322,17 @@ def _make_recording(session: LiveSession, audio: StoredAudio) -> None:
 
 
 def final_event(stored: LiveUtterance) -> ViewerEvent:
-    """A stored final as viewers see it, live and in the history."""
+    """A stored final as viewers see it, live and in the history: type `final`, or `refined` once
+    the second pass has changed its text."""
     return ViewerEvent(
-        type="final",
+        type="refined" if stored.refined_text else "final",
         session=str(stored.session_id),
         seq=stored.seq,
         utterance=stored.utterance,
         start_ms=stored.start_ms,
         end_ms=stored.end_ms,
-        text=stored.text,
-        words=tuple(stored.words),
+        text=stored.shown_text,
+        words=tuple(stored.shown_words),
     )
 
 

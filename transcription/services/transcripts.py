@@ -142,8 +142,8 @@ def store_live_revision(*, recording: Recording, session: LiveSession) -> Transc
                 index=index,
                 start_ms=final.start_ms,
                 end_ms=max(final.end_ms, final.start_ms + 1),
-                text=final.text,
-                words=final.words,
+                text=final.shown_text,
+                words=final.shown_words,
             )
             for index, final in enumerate(session.utterances.order_by("utterance"))
         )

@@ -12,7 +12,14 @@ from django.utils import timezone
 from asr_engine.protocol import ViewerEvent
 from tests.fakes.live import Page, final, log_in, make_session, publish, servers
 from tests.fakes.pages import make_recording
-from transcription.models import CaptionLink, LiveMarkKind, LiveSession, LiveState, Visibility
+from transcription.models import (
+    CaptionLink,
+    LiveMarkKind,
+    LiveSession,
+    LiveState,
+    LiveUtterance,
+    Visibility,
+)
 from transcription.realtime import border, captions, socket
 from transcription.services import caption_links, live_sessions
 from transcription.services.readers import count_readers, now_ms, readers_key
@@ -41,6 +48,14 @@ def store(session: LiveSession, *texts: str, first: int = 0) -> list[ViewerEvent
     return events
 
 
+@sync_to_async
+def refine(session: LiveSession, utterance: int, text: str) -> ViewerEvent:
+    heard = LiveUtterance.objects.get(session=session, utterance=utterance)
+    stored = live_sessions.record_refined(utterance_id=heard.id, text=text, words=[])
+    assert stored is not None
+    return live_sessions.final_event(stored)
+
+
 async def open_captions(session: LiveSession, reader: User, query: str = "") -> Page:
     page = await sync_to_async(captions_of)(session, reader, query)
     assert await page.connect()
@@ -67,6 +82,29 @@ async def test_late_joiner_gets_everything_in_order(session: LiveSession, alice:
     ]
     assert (await page.hear("head"))["seq"] == 3
     await page.leave()
+
+
+async def test_refined_text_comes_in_the_history_and_live(
+    session: LiveSession, alice: User
+) -> None:
+    """In the place of its final; who reads along gets it as a change of its own."""
+    await store(session, "w0", "w1", "w2")
+    await sync_to_async(live_sessions.start_live_session)(session=session)
+    page = await open_captions(session, alice, "?after_seq=3")
+    await page.hear("head")
+    event = await refine(session, 1, "better")
+    await publish(event)
+    refined = await page.hear("refined")
+    assert (refined["utterance"], refined["seq"], refined["text"]) == (1, 4, "better")
+    late = await open_captions(session, alice)
+    history = (await late.hear("history"))["events"]
+    assert [(event["type"], event["seq"], event["text"]) for event in history] == [
+        ("final", 1, "w0"),
+        ("refined", 4, "better"),
+        ("final", 3, "w2"),
+    ]
+    await page.leave()
+    await late.leave()
 
 
 async def test_long_history_comes_in_batches(session: LiveSession, alice: User) -> None:

@@ -93,6 +93,31 @@ def test_final_that_comes_again_with_another_text_is_a_doubling() -> None:
     assert heard.doubled == 1
 
 
+def refined(utterance: int, text: str, seq: int) -> dict[str, Any]:
+    return {**final(utterance, text, seq), "type": "refined"}
+
+
+def test_refined_text_is_told_apart_from_the_live_pass() -> None:
+    stream = speaking()
+    stream.heard.note_final(final(0, "one", 1), 10.0)
+    stream.heard.keep(final(0, "one", 1))
+    stream.heard.note_refined(refined(0, "won", 2), 13.5)
+    stream.heard.keep(refined(0, "won", 2))
+    summary = summarise([stream], expected="one")
+    assert (summary["finals"], summary["refined"]) == (1, 1)
+    assert summary["final_to_refined_s"]["p50"] == 3.5
+    assert summary["text"]["right"] == 1
+    assert (summary["lost_events"], summary["doubled_events"]) == (0, 0)
+
+
+def test_a_final_that_was_refined_before_it_could_be_read_is_not_lost() -> None:
+    heard = Heard()
+    for event in (final(0, "one", 1), refined(1, "too", 3), final(1, "two", 2)):
+        heard.keep(event)
+    assert (heard.missed_seqs(), heard.doubled) == (0, 0)
+    assert heard.text == "one too"
+
+
 def test_words_lost_and_doubled_are_counted_apart() -> None:
     assert words_off("w1 w2 w2 w9", "w1 w2 w3") == (1, 2)
     stream = StreamReport(session="s", heard=Heard(finals={0: "w0", 1: "w1"}))

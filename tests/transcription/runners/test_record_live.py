@@ -42,13 +42,17 @@ from transcription.models import (
     LiveUtterance,
     Recording,
 )
+from transcription.queue import Task
 from transcription.runners import record_live
 from transcription.runners.record_live import Recorder
+from transcription.runners.recorder import refining
 from transcription.services import live_sessions
 from webapp.accounts.models import User
 from webapp.config import site_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+Sent = list[tuple[str, ...]]
 
 
 @pytest.fixture
@@ -543,3 +547,48 @@ def test_finish_that_was_killed_after_the_recording_is_tidied(
     assert not session.folder.exists()
     assert len(viewer.heard("closed")) == 1
     assert Recording.objects.count() == 1
+
+
+def refine_requests(sent: list[tuple[str, ...]]) -> int:
+    return sent.count((Task.REFINE_LIVE.value,))
+
+
+def test_a_worker_is_woken_once_an_utterance_and_its_audio_are_there(
+    recorder: Recorder, broker: Redis, audio: Redis, session: LiveSession, sent: Sent
+) -> None:
+    put(audio, session, AudioEntryKind.AUDIO, 0, speech(16000))
+    run_until(recorder, lambda: broker.hget(session_key(str(session.id)), "acknowledged_sample"))
+    assert refine_requests(sent) == 0
+    tell(broker, final(session, 0, "hello"))
+    put(audio, session, AudioEntryKind.AUDIO, 16000, speech(16000))
+    run_until(recorder, lambda: refine_requests(sent))
+
+
+def test_a_worker_is_woken_again_while_an_utterance_waits(
+    recorder: Recorder, broker: Redis, session: LiveSession, sent: Sent
+) -> None:
+    """A message may be lost, or expire while the worker is busy or away."""
+    tell(broker, final(session, 0, "hello"))
+    run_until(recorder, lambda: refine_requests(sent) >= 2)
+    utterance = LiveUtterance.objects.get(session=session)
+    live_sessions.record_refined(utterance_id=utterance.id, text="", words=[])
+    sent.clear()
+    for _ in range(2 * record_live.SLOW_TICKS):
+        recorder.tick()
+    assert refine_requests(sent) == 0
+
+
+def test_nobody_is_woken_where_live_captions_are_not_refined(
+    recorder: Recorder,
+    broker: Redis,
+    session: LiveSession,
+    sent: Sent,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = site_settings().model_copy(update={"live_refine": "off"})
+    monkeypatch.setattr(refining, "site_settings", lambda: site)
+    tell(broker, final(session, 0, "hello"))
+    run_until(recorder, LiveUtterance.objects.exists)
+    for _ in range(2 * record_live.SLOW_TICKS):
+        recorder.tick()
+    assert refine_requests(sent) == 0

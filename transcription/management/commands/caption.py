@@ -175,6 +175,8 @@ class Command(BaseCommand):
                 self.stdout.flush()
             case "final":
                 self.stdout.write(f"{erase}[{_clock(event['start_ms'])}] {event['text']}")
+            case "refined":
+                self.stdout.write(f"{erase}[{_clock(event['start_ms'])}] refined: {event['text']}")
             case "gap":
                 self.stdout.write(f"{erase}[{_clock(event['start_ms'])}] (missing audio)")
             case "state" if event.get("reason"):
@@ -187,7 +189,7 @@ class Command(BaseCommand):
         )
         self.stdout.write(
             f"\n{summary['streams']} streams, {summary['audio_s']} s of audio, "
-            f"{summary['finals']} finals\n"
+            f"{summary['finals']} finals, {summary['refined']} of them refined\n"
             f"time to first partial  p50 {first['p50']} s, p95 {first['p95']} s\n"
             f"time to final          p50 {final['p50']} s, p95 {final['p95']} s\n"
             f"lag                    p50 {lag['p50']} s, p95 {lag['p95']} s, "
