@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from asr_engine.batch import two_pass
+from asr_engine.batch.rescoring import Rescorer
 from asr_engine.batch.two_pass import GroupResult, Pass, TwoPassOptions
-from asr_engine.ports import BatchModel, SpeechFinder
+from asr_engine.ports import BatchModel, LanguageModel, SpeechFinder
 from asr_engine.scripts import written
+from asr_engine.tracks import ChannelMode, ChannelPlan, TrackSurvey, plan_of
 from transcription.models import Job, RevisionKind
 from transcription.services import jobs
 from transcription.services.chinese import script_of
+from transcription.services.glossary import phrases_for
 from transcription.services.jobs import Claim, Progress
 
 DRAFT_SHARE: Final = 0.8
@@ -30,6 +33,7 @@ class Models:
 
     model: BatchModel
     finder: SpeechFinder
+    lm: LanguageModel | None = None
 
 
 def work_on(
@@ -37,15 +41,21 @@ def work_on(
 ) -> bool:
     """Do groups until the slice is over; True when all audio has been heard."""
     job = claim.job
-    script = script_of(job.recording)
+    plan, script = _plan(job), script_of(job.recording)
     done_ms = job.audio_done_ms
     begun = group_begun = time.monotonic()
     for group in two_pass.transcribe(
         job.recording.source_path,
         model=models.model,
         finder=models.finder,
-        options=_options(job),
-        checkpoint=job.checkpoint or None,
+        options=TwoPassOptions(
+            language=job.language or None,
+            mixes_languages=job.recording.mixes_languages,
+            is_draft_only=job.is_draft_only,
+            rescorer=_rescorer(job, models.lm),
+            plan=plan,
+        ),
+        checkpoint=job.checkpoint.get("passes"),
         should_stop=should_stop,
     ):
         now = time.monotonic()
@@ -55,7 +65,7 @@ def work_on(
             progress=Progress(
                 kind=RevisionKind(group.pass_.value),
                 segments=written(group.segments, script),
-                checkpoint=group.checkpoint,
+                checkpoint={"passes": group.checkpoint, "plan": asdict(plan)},
                 audio_done_ms=group.audio_done_ms if is_whole else _half_way(done_ms, group),
                 audio_total_ms=group.audio_total_ms,
                 language=group.language,
@@ -73,12 +83,20 @@ def work_on(
     return True
 
 
-def _options(job: Job) -> TwoPassOptions:
-    return TwoPassOptions(
-        language=job.language or None,
-        mixes_languages=job.recording.mixes_languages,
-        is_draft_only=job.is_draft_only,
-    )
+def _plan(job: Job) -> ChannelPlan:
+    """The plan that the job began with, whatever has been chosen since."""
+    if job.checkpoint:
+        begun = job.checkpoint["plan"]
+        return ChannelPlan(begun["track"], ChannelMode(begun["mode"]))
+    recording = job.recording
+    return plan_of([TrackSurvey.from_json(track) for track in recording.tracks], recording.track)
+
+
+def _rescorer(job: Job, lm: LanguageModel | None) -> Rescorer | None:
+    if job.is_draft_only:
+        return None
+    phrases = phrases_for(job.recording)
+    return Rescorer(phrases, lm) if phrases or lm else None
 
 
 def _half_way(done_ms: int, group: GroupResult) -> int:
