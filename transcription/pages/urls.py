@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from transcription.pages import caption_links, home, live, profile, recordings, uploads
+from transcription.pages import caption_links, glossary, home, live, profile, recordings, uploads
 
 urlpatterns = [
     *live.urlpatterns,
     *caption_links.urlpatterns,
+    *glossary.urlpatterns,
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),
     path("profile/", profile.profile, name="profile"),

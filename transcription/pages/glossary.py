@@ -1,0 +1,204 @@
+"""Names and terms: the organisation's glossary, for administrators, and a recording's own list."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.files.uploadedfile import UploadedFile
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
+
+from transcription import selectors
+from transcription.errors import InvalidInputError
+from transcription.models.glossary import DEFAULT_WEIGHT
+from transcription.pages.requests import PersonRequest
+from transcription.services import glossary, jobs
+from transcription.services.glossary import MAX_ORGANISATION_TERMS, MAX_WEIGHT, Written
+
+TERMS_A_PAGE: Final = 50
+LONGEST_QUERY: Final = 100
+MAX_LIST_BYTES: Final = 500_000
+"""Of a list that is imported: room for every term several times over."""
+
+
+class TermForm(forms.Form):
+    """One phrase as it should be written, and how much it is preferred."""
+
+    phrase = forms.CharField(label="Name or term", max_length=glossary.MAX_PHRASE_LENGTH)
+    weight = forms.FloatField(
+        label="Weight", min_value=0, max_value=MAX_WEIGHT, initial=DEFAULT_WEIGHT
+    )
+
+
+class ListForm(forms.Form):
+    """Terms by the list: pasted, or from a text or CSV file, or both."""
+
+    lines = forms.CharField(
+        label="One a line",
+        required=False,
+        max_length=MAX_LIST_BYTES,
+        widget=forms.Textarea({"rows": 6, "spellcheck": "false"}),
+    )
+    file = forms.FileField(label="Or a text or CSV file", required=False)
+
+    def clean_file(self) -> str:
+        file: UploadedFile | None = self.cleaned_data["file"]
+        if file is None:
+            return ""
+        if file.size is None or file.size > MAX_LIST_BYTES:
+            raise forms.ValidationError("The file is too large for a list of terms.")
+        try:
+            return file.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise forms.ValidationError("The file is no text. Save it as UTF-8.") from None
+
+
+@login_required
+@require_GET
+def organisation(request: PersonRequest) -> HttpResponse:
+    """The glossary, a page at a time, searched by `q`."""
+    terms = selectors.organisation_terms_of(request.user)
+    count = terms.count()
+    query = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_QUERY]
+    if query:
+        terms = terms.filter(phrase__icontains=query)
+    context = {
+        "page": Paginator(terms, TERMS_A_PAGE).get_page(request.GET.get("page")),
+        "term_query": query,
+        "count": count,
+        "most": MAX_ORGANISATION_TERMS,
+        "term_form": TermForm(),
+        "list_form": ListForm(),
+    }
+    return render(request, "glossary/glossary.html", context)
+
+
+@login_required
+@require_GET
+def export(request: PersonRequest) -> HttpResponse:
+    """All terms as CSV, as the import reads it."""
+    terms = selectors.organisation_terms_of(request.user)
+    response = HttpResponse(
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="glossary.csv"'},
+    )
+    writer = csv.writer(response)
+    writer.writerow(["phrase", "weight"])
+    writer.writerows((term.phrase, f"{term.weight:g}") for term in terms.iterator())
+    return response
+
+
+@login_required
+@require_POST
+def add(request: PersonRequest) -> HttpResponse:
+    selectors.organisation_terms_of(request.user)
+    phrase, weight = _phrase_and_weight(request)
+    term = glossary.clean_term(phrase, weight)
+    written = glossary.write_terms(recording=None, terms=[term], written_by=request.user)
+    what = "is added" if written.added else "was there already and is up to date"
+    messages.success(request, f"“{term.phrase}” {what}.")
+    return redirect("glossary")
+
+
+@login_required
+@require_POST
+def import_list(request: PersonRequest) -> HttpResponse:
+    selectors.organisation_terms_of(request.user)
+    form = ListForm(request.POST, request.FILES)
+    if not form.is_valid():
+        raise InvalidInputError(_first_error(form))
+    pasted, file = form.cleaned_data["lines"], form.cleaned_data["file"]
+    terms = [*glossary.read_terms(file.splitlines()), *glossary.read_terms(pasted.splitlines())]
+    if not terms:
+        raise InvalidInputError("The list is empty. Write one name or term a line.")
+    written = glossary.write_terms(recording=None, terms=terms, written_by=request.user)
+    messages.success(request, f"The list is read: {_in_words(written)}.")
+    return redirect("glossary")
+
+
+@login_required
+@require_POST
+def change(request: PersonRequest, term_id: int) -> HttpResponse:
+    term = selectors.access_organisation_term_by_id(request.user, term_id)
+    phrase, weight = _phrase_and_weight(request)
+    glossary.change_term(term=term, phrase=phrase, weight=weight)
+    messages.success(request, f"“{term.phrase}” is saved.")
+    return _back(request)
+
+
+@login_required
+@require_POST
+def delete(request: PersonRequest, term_id: int) -> HttpResponse:
+    term = selectors.access_organisation_term_by_id(request.user, term_id)
+    glossary.delete_term(term=term)
+    messages.success(request, f"“{term.phrase}” is deleted.")
+    return _back(request)
+
+
+@login_required
+@require_POST
+def recording_terms(request: PersonRequest, recording_id: UUID) -> HttpResponse:
+    """Replace the recording's own list; with `again`, transcribe it anew at once."""
+    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    terms = glossary.read_terms(request.POST.get("terms", "")[:MAX_LIST_BYTES].splitlines())
+    glossary.write_terms(recording=own, terms=terms, written_by=request.user, replaces_all=True)
+    if "again" in request.POST:
+        jobs.retry_job(recording=own, requested_by=request.user)
+        messages.success(request, "The terms are saved, and the recording waits for its turn.")
+    else:
+        messages.success(
+            request, "The terms are saved. They count when the recording is transcribed again."
+        )
+    return redirect("recording", own.id)
+
+
+def _phrase_and_weight(request: PersonRequest) -> tuple[str, float]:
+    form = TermForm(request.POST)
+    if not form.is_valid():
+        raise InvalidInputError(_first_error(form))
+    return form.cleaned_data["phrase"], form.cleaned_data["weight"]
+
+
+def _first_error(form: forms.Form) -> str:
+    field, errors = next(iter(form.errors.items()))
+    return f"{form.fields[field].label}: {errors[0]} Nothing was changed."
+
+
+def _in_words(written: Written) -> str:
+    parts = [
+        f"{number} {what}"
+        for number, what in ((written.added, "added"), (written.changed, "changed"))
+        if number
+    ]
+    return ", ".join(parts) or "everything in it was there already"
+
+
+def _back(request: PersonRequest) -> HttpResponse:
+    """To the page of the list that the request came from, with its search."""
+    kept: dict[str, Any] = {
+        name: request.POST[name][:LONGEST_QUERY] for name in ("q", "page") if request.POST.get(name)
+    }
+    response = redirect("glossary")
+    if kept:
+        response["Location"] += f"?{urlencode(kept)}"
+    return response
+
+
+urlpatterns = [
+    path("glossary/", organisation, name="glossary"),
+    path("glossary/add/", add, name="glossary_add"),
+    path("glossary/import/", import_list, name="glossary_import"),
+    path("glossary/export.csv", export, name="glossary_export"),
+    path("glossary/<int:term_id>/", change, name="glossary_change"),
+    path("glossary/<int:term_id>/delete/", delete, name="glossary_delete"),
+    path("recordings/<uuid:recording_id>/terms/", recording_terms, name="recording_terms"),
+]
