@@ -9,8 +9,8 @@ batched decoding behind Silero's voice activity, without the alignment models th
 openai-whisper computes in float32 from the same float16 weights; the others in int8.
 
 One JSON line for each peer and folder: error by the rules of `manage.py evaluate`, seconds of CPU
-and of wall time per minute of audio; loading does not count. A peer that does not install, or fails,
-says so instead.
+and of wall time per minute of audio; loading does not count. A peer that does not install, or
+fails, says so instead.
 """
 
 from __future__ import annotations
