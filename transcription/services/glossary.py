@@ -53,14 +53,15 @@ class Written:
     removed: int = 0
 
 
-def phrases_for(recording: Recording) -> list[tuple[str, float]]:
-    """Phrases and weights that count for `recording`; its own go before the organisation's."""
-    terms = {
-        term.phrase.casefold(): (term.phrase, term.weight)
-        for term in GlossaryTerm.objects.filter(recording=None)
-    }
-    for term in recording.glossary_terms.all():
-        terms[term.phrase.casefold()] = (term.phrase, term.weight)
+def phrases_for(recording: Recording | None) -> list[tuple[str, float]]:
+    """Phrases and weights that count for `recording`; its own go before the organisation's.
+
+    None for what is no recording yet.
+    """
+    terms = {term.phrase.casefold(): (term.phrase, term.weight) for term in terms_of(None)}
+    if recording is not None:
+        for term in terms_of(recording):
+            terms[term.phrase.casefold()] = (term.phrase, term.weight)
     return list(terms.values())
 
 
