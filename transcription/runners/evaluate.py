@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from asr_engine import registry
 from asr_engine.batch import two_pass
-from asr_engine.batch.two_pass import TwoPassOptions
+from asr_engine.batch.channels import survey
+from asr_engine.batch.two_pass import Pass, TwoPassOptions
 from asr_engine.config import EngineSettings
 from asr_engine.errors import AudioError
 from asr_engine.evaluation import Entry, FileScore, read_manifest, report
 from asr_engine.ports import BatchModel, SpeechFinder
+from asr_engine.tracks import plan_of
 from transcription.runners.evaluate_live import transcribe_live
+
+SEVERAL_LANGUAGES: Final = "mul"
+"""What a manifest says where they mix."""
 
 
 class Road(StrEnum):
@@ -52,54 +57,89 @@ def evaluate(
     road: Road,
     settings: EngineSettings,
     mode_ms: int = 0,
+    last_pass: Pass = Pass.REFINED,
     on_scored: Callable[[FileScore], None] = lambda score: None,
 ) -> dict[str, Any]:
     """Transcribe and score every entry; `on_scored` hears of each.
 
-    `mode_ms` is the live road's latency mode, 0 the model's default. A recording that cannot be
-    decoded is scored as all deleted, with its problem. Loading the models does not count as work.
-    Raises ModelError, UnsupportedModeError.
+    `mode_ms` is the live road's latency mode, 0 the model's default; `last_pass` the batch road's
+    pass whose text is scored. A recording that cannot be decoded is scored as all deleted, with its
+    problem. Loading the models does not count as work, nor does choosing a recording's track, which
+    is done when it is uploaded. Raises ModelError, UnsupportedModeError.
     """
     scores = []
-    for score in _scores(entries, road=road, settings=settings, mode_ms=mode_ms):
+    for score in _scores(
+        entries, road=road, settings=settings, mode_ms=mode_ms, last_pass=last_pass
+    ):
         on_scored(score)
         scores.append(score)
-    facts: dict[str, Any] = {"road": road.value}
     if road is Road.LIVE:
-        facts |= _live_delays(scores)
-    return report(scores, **facts)
+        return report(scores, road=road.value, **_live_delays(scores))
+    result = report(
+        scores,
+        road=road.value,
+        **{"pass": last_pass.value, "seconds_per_minute": _seconds_per_minute(scores)},
+    )
+    for folder, row in result["by_folder"].items():
+        row["seconds_per_minute"] = _seconds_per_minute(
+            [score for score in scores if score.entry.folder == folder]
+        )
+    return result
 
 
 def _scores(
-    entries: Iterable[Entry], *, road: Road, settings: EngineSettings, mode_ms: int
+    entries: Iterable[Entry],
+    *,
+    road: Road,
+    settings: EngineSettings,
+    mode_ms: int,
+    last_pass: Pass,
 ) -> Iterator[FileScore]:
     if road is Road.LIVE:
         return (_score_live(entry, settings, mode_ms) for entry in entries)
     model, finder = registry.batch_model(settings), registry.speech_finder(settings)
-    return (_score_batch(entry, model, finder) for entry in entries)
+    return (_score_batch(entry, model, finder, last_pass) for entry in entries)
 
 
 def spoken_language(entry: Entry) -> str | None:
     """The language to ask for: a person would choose it, unless languages mix."""
-    return None if entry.language == "mul" else entry.language
+    return None if entry.language == SEVERAL_LANGUAGES else entry.language
 
 
-def _score_batch(entry: Entry, model: BatchModel, finder: SpeechFinder) -> FileScore:
-    begun = time.perf_counter()
+def _score_batch(
+    entry: Entry, model: BatchModel, finder: SpeechFinder, last_pass: Pass
+) -> FileScore:
     texts: list[str] = []
     audio_ms = 0
+    pass_s: dict[str, float] = dict.fromkeys(Pass, 0.0)
     try:
-        for group in two_pass.transcribe(
-            entry.path,
-            model=model,
-            finder=finder,
-            options=TwoPassOptions(language=spoken_language(entry), is_draft_only=True),
-        ):
-            texts += [segment.text for segment in group.segments]
+        options = TwoPassOptions(
+            language=spoken_language(entry),
+            mixes_languages=entry.language == SEVERAL_LANGUAGES,
+            is_draft_only=last_pass is Pass.DRAFT,
+            plan=plan_of(survey(entry.path, finder=finder)),
+        )
+        begun = time.perf_counter()
+        for group in two_pass.transcribe(entry.path, model=model, finder=finder, options=options):
+            now = time.perf_counter()
+            pass_s[group.pass_] += now - begun
+            begun = now
             audio_ms = group.audio_done_ms
+            if group.pass_ is last_pass:
+                texts += [segment.text for segment in group.segments]
     except AudioError as error:
         return FileScore(entry, "", 0.0, 0.0, problem=error.sentence)
-    return FileScore(entry, " ".join(texts), audio_ms / 1000, time.perf_counter() - begun)
+    extra = {"pass_s": {name: round(seconds, 3) for name, seconds in pass_s.items()}}
+    return FileScore(entry, " ".join(texts), audio_ms / 1000, sum(pass_s.values()), extra=extra)
+
+
+def _seconds_per_minute(scores: Sequence[FileScore]) -> dict[str, float]:
+    """Seconds of work for a minute of audio, by pass; the draft's include decoding and encoding."""
+    minutes = sum(score.audio_s for score in scores) / 60
+    if not minutes:
+        return {}
+    spent = [score.extra["pass_s"] for score in scores if score.extra]
+    return {name: round(sum(times[name] for times in spent) / minutes, 3) for name in Pass}
 
 
 def _score_live(entry: Entry, settings: EngineSettings, mode_ms: int) -> FileScore:

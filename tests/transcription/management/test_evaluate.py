@@ -60,6 +60,33 @@ def test_the_report_has_its_figures_at_the_top(manifest: Path) -> None:
     assert result["no_speech"] == {"files": 1, "files_with_text": 0, "words": 0}
 
 
+def test_the_report_says_which_pass_it_scores_and_what_each_costs(manifest: Path) -> None:
+    result = json.loads(run(manifest, "--batch", "--report", "json"))
+    assert result["pass"] == "refined"
+    assert result["seconds_per_minute"].keys() == {"draft", "refined"}
+    assert result["by_folder"]["talks"]["seconds_per_minute"]["refined"] > 0
+    draft = json.loads(run(manifest, "--batch", "--pass", "draft", "--report", "json"))
+    assert draft["pass"] == "draft"
+    assert draft["seconds_per_minute"]["refined"] == 0
+    assert [one["text"] for one in draft["files"]] == [one["text"] for one in result["files"]]
+
+
+def test_languages_that_mix_are_each_heard_in_their_own(
+    manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    transcribe = runner.two_pass.transcribe
+
+    def watched(path: Path, **named: Any) -> Any:
+        asked.append(named["options"].mixes_languages)
+        return transcribe(path, **named)
+
+    monkeypatch.setattr(runner.two_pass, "transcribe", watched)
+    manifest.write_text(manifest.read_text().replace('"lang": "en"', '"lang": "mul"', 1))
+    run(manifest, "--folder", "talks")
+    assert asked == [True, False]
+
+
 def test_what_cannot_be_decoded_is_all_deleted_with_its_reason(manifest: Path) -> None:
     result = json.loads(run(manifest, "--report", "json"))
     (broken,) = [one for one in result["files"] if one["file"] == "broken.wav"]

@@ -47,6 +47,11 @@ def test_the_transcript_is_printed(speech: Path) -> None:
     assert "segments" in err
 
 
+@pytest.mark.parametrize("options", [{"draft_only": True}, {"language": "mul"}])
+def test_one_pass_or_both_write_each_word_once(speech: Path, options: dict[str, Any]) -> None:
+    assert words(run(speech, **options)[0]) == script_text(BLOCKS)
+
+
 @pytest.mark.parametrize("extension", ["txt", "srt", "vtt", "json"])
 def test_each_format_is_written_beside_the_others(
     speech: Path, tmp_path: Path, extension: str

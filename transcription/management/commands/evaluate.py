@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from asr_engine.batch.two_pass import Pass
 from asr_engine.config import engine_settings
 from asr_engine.errors import ModelError, UnsupportedModeError
 from asr_engine.evaluation import FileScore
@@ -26,6 +27,12 @@ class Command(BaseCommand):
         road.add_argument("--live", action="store_const", const=Road.LIVE, dest="road")
         parser.add_argument(
             "--latency", type=int, default=0, metavar="MS", help="latency mode of the live road"
+        )
+        parser.add_argument(
+            "--pass",
+            choices=[one.value for one in Pass],
+            default=Pass.REFINED.value,
+            help="score the text of this pass of the batch road; nothing after it is done",
         )
         parser.add_argument("--folder", default="", help="only files directly in this folder")
         parser.add_argument("--lang", default="", help="only this language")
@@ -62,6 +69,7 @@ class Command(BaseCommand):
                 road=options["road"] or Road.BATCH,
                 settings=engine_settings(),
                 mode_ms=options["latency"],
+                last_pass=Pass(options["pass"]),
                 on_scored=show,
             )
         except (ModelError, UnsupportedModeError) as error:
@@ -89,6 +97,8 @@ class Command(BaseCommand):
                 f"nobody speaks in {silent['files']} files; text on {silent['files_with_text']}"
             )
         self.stdout.write(f"{result['audio_s']:.0f} s of audio, {result['rtfx']} x real time")
+        for name, seconds in result.get("seconds_per_minute", {}).items():
+            self.stdout.write(f"{name}: {seconds} s a minute of audio")
         for name in ("first_partial_ms", "final_ms", "finalisation_ms"):
             if name in result:
                 delay = result[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,14 +14,17 @@ from django.core.management.base import BaseCommand, CommandError
 
 from asr_engine import registry
 from asr_engine.batch import two_pass
+from asr_engine.batch.channels import survey
 from asr_engine.batch.probe import probe_safely
-from asr_engine.batch.two_pass import TwoPassOptions
+from asr_engine.batch.two_pass import Pass, TwoPassOptions
 from asr_engine.config import engine_settings
 from asr_engine.errors import EngineError, ModelError, UnsupportedLanguageError
 from asr_engine.ports import BatchModel, SpeechFinder
 from asr_engine.results import Segment
 from asr_engine.scripts import written
+from asr_engine.tracks import plan_of
 from transcription.formats import FORMATS, export
+from transcription.languages import MIXED
 
 BAR_WIDTH: Final = 30
 
@@ -31,11 +35,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-        parser.add_argument("--language", help="two-letter code; detected for each file by default")
+        parser.add_argument(
+            "--language",
+            help=f"two-letter code, or {MIXED} where several mix; by default it is detected",
+        )
         parser.add_argument(
             "--draft-only",
             action="store_true",
-            help="stop after the draft pass (at present the only one)",
+            help="stop after the draft pass: sooner, not as good",
         )
         parser.add_argument("--format", choices=list(FORMATS), default="txt")
         parser.add_argument("--output-dir", type=Path, help="write one file per recording here")
@@ -49,14 +56,19 @@ class Command(BaseCommand):
         except ModelError as error:
             raise CommandError(f"{error.sentence} {error.detail}".strip()) from error
         language: str | None = options["language"]
-        if language and language not in model.languages:
+        if language and language not in {*model.languages, MIXED}:
             raise CommandError(f"{UnsupportedLanguageError.sentence} ({language})")
+        asked = TwoPassOptions(
+            language=None if language == MIXED else language,
+            mixes_languages=language == MIXED,
+            is_draft_only=options["draft_only"],
+        )
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
         failed = 0
         for path in files:
             try:
-                segments, spoken = self._transcribe(path, model, finder, language)
+                segments, spoken, duration_ms = self._transcribe(path, model, finder, asked)
             except EngineError as error:
                 failed += 1
                 self.stderr.write(self.style.ERROR(f"{path}: {error.sentence}"))
@@ -65,7 +77,13 @@ class Command(BaseCommand):
                 failed += 1
                 self.stderr.write(self.style.ERROR(f"{path}: {error.strerror}."))
                 continue
-            text = export(options["format"], path.name, segments, language=spoken)
+            text = export(
+                options["format"],
+                path.name,
+                segments,
+                language=spoken,
+                duration_ms=duration_ms,
+            )
             if folder is None:
                 self.stdout.write(text)
                 continue
@@ -76,25 +94,27 @@ class Command(BaseCommand):
             raise CommandError(f"{failed} of {len(files)} recordings could not be transcribed.")
 
     def _transcribe(
-        self, path: Path, model: BatchModel, finder: SpeechFinder, language: str | None
-    ) -> tuple[list[Segment], str]:
-        """Segments and the language spoken, "" where nobody spoke."""
+        self, path: Path, model: BatchModel, finder: SpeechFinder, asked: TwoPassOptions
+    ) -> tuple[list[Segment], str, int]:
+        """Segments, the language spoken ("" where nobody spoke), and the duration in ms."""
         limit_s = settings.SITE.max_recording_hours * 3600
         duration_ms = probe_safely(path, max_duration_s=limit_s).duration_ms
         begun = time.monotonic()
         segments: list[Segment] = []
         spoken = ""
         self._show(path, 0.0)
-        asked = TwoPassOptions(language=language, is_draft_only=True)
-        for group in two_pass.transcribe(path, model=model, finder=finder, options=asked):
-            segments += group.segments
+        options = replace(asked, plan=plan_of(survey(path, finder=finder)))
+        last_pass = Pass.DRAFT if options.is_draft_only else Pass.REFINED
+        for group in two_pass.transcribe(path, model=model, finder=finder, options=options):
+            if group.pass_ is last_pass:
+                segments += group.segments
             spoken = group.language.language if group.language else spoken
             self._show(path, group.audio_done_ms / duration_ms)
         self._hide()
         took_s = time.monotonic() - begun
         heard = f"{len(segments)} segments" if segments else "nobody speaks"
         self.stderr.write(f"{path}: {heard}, {duration_ms / 1000:.0f} s of audio in {took_s:.1f} s")
-        return written(segments, settings.SITE.chinese_script), spoken
+        return written(segments, settings.SITE.chinese_script), spoken, duration_ms
 
     def _show(self, path: Path, share: float) -> None:
         if self.stderr.isatty():
