@@ -72,7 +72,11 @@ def loaded_models() -> Models:
     if not settings.threads:
         threads = max(1, len(os.sched_getaffinity(0)) - 1)
         settings = settings.model_copy(update={"threads": threads})
-    return Models(model=registry.batch_model(settings), finder=registry.speech_finder(settings))
+    return Models(
+        model=registry.batch_model(settings),
+        finder=registry.speech_finder(settings),
+        lm=registry.language_model(settings),
+    )
 
 
 def refine_live_now(worker: str) -> None:
