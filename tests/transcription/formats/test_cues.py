@@ -81,6 +81,13 @@ def test_a_short_cue_stays_for_a_second_where_there_is_room() -> None:
     assert times(yes, no, duration_ms=9000) == [(0, 1000), (4000, 5000)]
 
 
+def test_a_cue_that_was_said_fast_stays_until_it_is_read() -> None:
+    fast = spoken("Good enough to feed a family of four, yes.", word_ms=100)
+    last = spoken("Indeed.", start_ms=9000)
+    assert times(fast, last)[0] == (0, 2100)
+    assert times(replace(fast, end_ms=900), spoken("Oh.", start_ms=1700), last)[0] == (0, 1700)
+
+
 def test_sentences_that_would_only_flash_share_a_cue() -> None:
     (cue,) = make_cues([spoken("Yes."), spoken("No.", start_ms=600), spoken("Why?", start_ms=950)])
     assert (cue.start_ms, cue.end_ms, cue.lines) == (0, 1250, ("Yes. No. Why?",))
