@@ -18,6 +18,7 @@ import structlog
 from django.conf import settings
 
 from asr_engine.audio import BYTES_PER_SAMPLE, ms_to_samples, pcm16_to_float
+from asr_engine.batch.rescoring import Rescorer
 from asr_engine.batch.two_pass import TwoPassOptions, refine_windows
 from asr_engine.batch.windows import MAX_WINDOW_MS
 from asr_engine.errors import place_of
@@ -29,6 +30,7 @@ from asr_engine.scripts import written
 from transcription.models import LiveUtterance
 from transcription.runners.pacing import LivePace
 from transcription.services import live_refinement, live_sessions
+from transcription.services.glossary import phrases_for
 
 log = structlog.get_logger(__name__)
 
@@ -138,7 +140,12 @@ class LiveRefiner:
         self, broker: redis.Redis, model: BatchModel, language: str, batch: Sequence[_Heard]
     ) -> None:
         """Utterances of one language; each by itself where it is to be detected."""
-        options = TwoPassOptions(language=language or None, mixes_languages=not language)
+        phrases = phrases_for(None)
+        options = TwoPassOptions(
+            language=language or None,
+            mixes_languages=not language,
+            rescorer=Rescorer(phrases) if phrases else None,
+        )
         heard: list[list[Segment]] = [[] for _ in batch]
         if not language or language in model.languages:
             heard = refine_windows(model, [one.window for one in batch], options)
