@@ -17,6 +17,7 @@ class Task(StrEnum):
     RUN_JOBS = "transcription.run_jobs"
     REFINE_LIVE = "transcription.refine_live"
     CHECK_UPLOAD = "transcription.check_upload"
+    MAKE_PLAYER = "transcription.make_player"
     REAP = "transcription.reap"
     SWEEP = "transcription.sweep"
     SWEEP_FOLDERS = "transcription.sweep_folders"
@@ -29,6 +30,7 @@ QUEUES = {
     Task.RUN_JOBS: BATCH,
     Task.REFINE_LIVE: BATCH,
     Task.CHECK_UPLOAD: CHORES,
+    Task.MAKE_PLAYER: CHORES,
     Task.REAP: CHORES,
     Task.SWEEP: CHORES,
     Task.SWEEP_FOLDERS: CHORES,

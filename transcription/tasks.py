@@ -16,7 +16,7 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from transcription.queue import BATCH, CHORES, Task, send
 from transcription.runners.ending import watch_for_end
-from transcription.services import jobs, storage, uploads
+from transcription.services import jobs, storage, tracks, uploads
 
 NICENESS: Final = 15
 """Workers give way to the web and the engine on the same machine."""
@@ -43,6 +43,13 @@ def check_upload(upload_id: str) -> None:
     check(upload_id)
 
 
+@shared_task(name=Task.MAKE_PLAYER.value)
+def make_player(recording_id: str) -> None:
+    from transcription.runners.ingest import make_player as make
+
+    make(recording_id)
+
+
 @shared_task(name=Task.REAP.value)
 def reap_jobs() -> None:
     jobs.reap_jobs()
@@ -51,6 +58,7 @@ def reap_jobs() -> None:
 @shared_task(name=Task.SWEEP.value)
 def sweep_uploads() -> None:
     uploads.sweep_uploads()
+    tracks.ask_for_players()
 
 
 @shared_task(name=Task.SWEEP_FOLDERS.value)

@@ -1,7 +1,8 @@
-"""The check of an upload: is it audio that we can read, and what does the page play?
+"""The check of an upload: is it audio that we can read, which of it, and what does the page play?
 
-Runs in the chores worker. It may be killed at any point and begun again: what it makes is made
-anew under the same names, and `services.uploads.checking` lets one check run at a time.
+Runs in the chores worker, as does the making of another player where another track is chosen. It
+may be killed at any point and begun again: what it makes is made anew under the same names, and
+`services.uploads.checking` lets one check run at a time.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError
 
-from asr_engine.batch.player import make_player_file
-from asr_engine.batch.probe import probe_safely
+from asr_engine.batch.intake import take_in_safely
+from asr_engine.batch.player import PLAYER_STEM
 from asr_engine.errors import AudioError
 from transcription.errors import NoSpaceError, NotFoundError, UploadBusyError
 from transcription.models import Recording, Upload
-from transcription.services import storage, uploads
+from transcription.services import storage, tracks, uploads
 from transcription.services.uploads import CHECK_FAILED_CODE, CHECK_FAILED_PROBLEM, CheckedAudio
 
 log = structlog.get_logger(__name__)
@@ -31,6 +32,27 @@ def check_upload(upload_id: UUID | str) -> Recording | None:
             return None if upload is None else _check(upload)
     except UploadBusyError:  # another delivery of the same message
         return None
+
+
+def make_player(recording_id: UUID | str) -> None:
+    """Play the track that somebody has chosen; nothing where it is played already, or gone."""
+    recording = Recording.objects.filter(id=recording_id).first()
+    if recording is None or not tracks.needs_player(recording):
+        return
+    try:
+        audio = _examine(recording.source_path, track=recording.track)
+    except AudioError as error:
+        log.warning("player_not_made", recording=str(recording_id), code=error.code)
+        tracks.forget_track(recording=recording)
+    except NoSpaceError:
+        log.warning("player_postponed", recording=str(recording_id))
+    except FileNotFoundError:
+        log.info("recording_deleted_while_player_made", recording=str(recording_id))
+    else:
+        if tracks.store_player(recording=recording, audio=audio):
+            for path in recording.folder.glob(f"{PLAYER_STEM}*"):
+                if path.name != audio.player_name:
+                    path.unlink(missing_ok=True)
 
 
 def _check(upload: Upload) -> Recording | None:
@@ -68,18 +90,19 @@ def _source_of(upload: Upload) -> Path:
     return source
 
 
-def _examine(source: Path) -> CheckedAudio:
-    probe = probe_safely(source, max_duration_s=settings.SITE.max_recording_hours * 3600)
+def _examine(source: Path, *, track: int | None = None) -> CheckedAudio:
+    limit_s = settings.SITE.max_recording_hours * 3600
     try:
-        player = make_player_file(source, source.parent)
+        found = take_in_safely(source, max_duration_s=limit_s, track=track)
     except OSError as error:
         storage.raise_if_full(error)
         raise
     return CheckedAudio(
-        duration_ms=probe.duration_ms,
-        container=probe.container,
-        codec=probe.codec,
-        player_name=player.name,
-        media_type=player.media_type,
-        is_damaged=probe.is_damaged,
+        duration_ms=found.probe.duration_ms,
+        container=found.probe.container,
+        codec=found.probe.codec,
+        player_name=found.player.name,
+        media_type=found.player.media_type,
+        is_damaged=found.probe.is_damaged,
+        tracks=found.tracks,
     )

@@ -19,6 +19,7 @@ from django.db.models import F, Sum
 from django.utils import timezone
 
 from asr_engine.errors import EmptyAudioError
+from asr_engine.tracks import TrackSurvey
 from transcription.errors import (
     ConflictError,
     NoSpaceError,
@@ -56,7 +57,9 @@ DAMAGED_NOTICE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CheckedAudio:
-    """What the check found: the recording's facts and the file that the page plays."""
+    """What the check found: the recording's facts, what its tracks hold where there is a choice,
+    and the file that the page plays.
+    """
 
     duration_ms: int
     container: str
@@ -64,6 +67,7 @@ class CheckedAudio:
     player_name: str
     media_type: str
     is_damaged: bool
+    tracks: tuple[TrackSurvey, ...] = ()
 
 
 def create_upload(
@@ -177,6 +181,7 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         codec=audio.codec,
         media_type=audio.media_type,
         player_name=audio.player_name,
+        tracks=[track.as_json() for track in audio.tracks],
         notice=DAMAGED_NOTICE if audio.is_damaged else "",
     )
     storage.move_folder(upload.folder, recording.folder)

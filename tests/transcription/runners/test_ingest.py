@@ -12,11 +12,13 @@ from django.db import OperationalError
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import encode_blocks
+from asr_engine.errors import BrokenAudioError
 from tests.fakes.audio import wav_bytes
-from tests.fakes.recordings import make_upload
+from tests.fakes.containers import voice, write_tracks
+from tests.fakes.recordings import make_recording, make_upload
 from transcription.models import Job, Recording, Upload, UploadState
 from transcription.runners import ingest
-from transcription.services import storage, uploads
+from transcription.services import jobs, recordings, storage, tracks, uploads
 from webapp.accounts.models import User
 
 SPEECH = wav_bytes(encode_blocks([1, 2, 3, 4, 5, None, None, None, None, None]))
@@ -94,8 +96,7 @@ def killed(*_: object, **__: object) -> NoReturn:
 @pytest.mark.parametrize(
     ("place", "name"),
     [
-        (ingest, "probe_safely"),
-        (ingest, "make_player_file"),
+        (ingest, "take_in_safely"),
         (storage, "move_folder"),
         (uploads.jobs, "submit_job"),
     ],
@@ -119,14 +120,14 @@ def test_an_upload_cancelled_while_it_is_checked_leaves_nothing(
     alice: User, monkeypatch: pytest.MonkeyPatch, media_dir: Path
 ) -> None:
     upload = make_upload(alice, content=SPEECH)
-    really = ingest.make_player_file
+    really = ingest.take_in_safely
 
-    def cancel_first(source: Path, folder: Path) -> Any:
-        made = really(source, folder)
+    def cancel_first(source: Path, **options: Any) -> Any:
+        made = really(source, **options)
         uploads.cancel_upload(upload=upload)
         return made
 
-    monkeypatch.setattr(ingest, "make_player_file", cancel_first)
+    monkeypatch.setattr(ingest, "take_in_safely", cancel_first)
     assert ingest.check_upload(upload.id) is None
     assert not Recording.objects.exists()
     assert not [path for path in media_dir.rglob("*") if path.is_file()]
@@ -135,11 +136,11 @@ def test_an_upload_cancelled_while_it_is_checked_leaves_nothing(
 def test_a_full_disk_postpones_the_check(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     upload = make_upload(alice, content=SPEECH)
 
-    def full(source: Path, folder: Path) -> NoReturn:
+    def full(source: Path, **_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "make_player_file", full)
+        patch.setattr(ingest, "take_in_safely", full)
         for _ in range(uploads.MAX_CHECKS + 1):
             ingest.check_upload(upload.id)
     upload.refresh_from_db()
@@ -155,7 +156,7 @@ def test_an_unexpected_fault_refuses_without_telling_its_text(
     def fail(*_: object, **__: object) -> NoReturn:
         raise ValueError("words of the recording")
 
-    monkeypatch.setattr(ingest, "make_player_file", fail)
+    monkeypatch.setattr(ingest, "take_in_safely", fail)
     ingest.check_upload(upload.id)
     upload.refresh_from_db()
     assert upload.problem_code == "check_failed"
@@ -184,3 +185,57 @@ def test_hum_is_accepted_as_audio(alice: User) -> None:
     """Whether somebody speaks is for the passes to find out."""
     hum = np.sin(np.arange(SAMPLE_RATE) / 50).astype(np.float32) * 0.1
     assert ingest.check_upload(make_upload(alice, content=wav_bytes(hum)).id) is not None
+
+
+def two_tracks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A silent track and one with two seconds of sound, which is speech here."""
+    monkeypatch.setenv("ASR_BATCH_BACKEND", "scripted")
+    silence = np.zeros(3 * SAMPLE_RATE, np.float32)
+    return write_tracks(tmp_path / "two.mkv", silence, voice(2.0)).read_bytes()
+
+
+def test_the_track_with_speech_is_taken_until_another_is_chosen(
+    alice: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = make_upload(alice, content=two_tracks(tmp_path, monkeypatch))
+    recording = ingest.check_upload(upload.id)
+    assert recording is not None
+    recording.refresh_from_db()
+    assert tracks.plan_for(recording).track == 1
+    assert (recording.player_name, recording.duration_ms) == ("player-1.m4a", 2000)
+    ingest.make_player(recording.id)  # nobody has chosen
+    jobs.cancel_job(job=Job.objects.get())
+    tracks.choose_track(recording=recording, track=0, requested_by=alice)
+    ingest.make_player(str(recording.id))
+    recording.refresh_from_db()
+    assert (recording.player_name, recording.duration_ms) == ("player-0.m4a", 3000)
+    assert sorted(path.name for path in recording.folder.iterdir()) == [
+        "peaks.json",
+        "player-0.m4a",
+        "source.bin",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "track"), [(BrokenAudioError(), None), (OSError(errno.ENOSPC, "full"), 0)]
+)
+def test_a_player_that_cannot_be_made_leaves_the_old_one(
+    fault: Exception, track: int | None, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = make_recording(alice, track=0, player_name="player-1.m4a")
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise fault
+
+    monkeypatch.setattr(ingest, "take_in_safely", fail)
+    ingest.make_player(recording.id)
+    recording.refresh_from_db()
+    assert recording.player_path.exists()
+    assert (recording.player_name, recording.track) == ("player-1.m4a", track)
+
+
+def test_no_player_is_made_for_a_deleted_recording(alice: User) -> None:
+    recording = make_recording(alice, track=0, player_name="player-1.m4a")
+    recordings.delete_recording(recording=recording)
+    ingest.make_player(recording.id)
+    assert not recording.folder.exists()
