@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from transcription.models import Job, JobState, Recording, RecordingState
+from transcription.services.jobs import SPEAKERS
 from transcription.templatetags.ui import about
-
-STAGES = {"draft": "First pass", "refine": "Second pass"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +40,23 @@ def progress_of(recording: Recording, job: Job | None, place: int | None = None)
 
 
 def _running(job: Job) -> Progress:
-    stage = STAGES.get(job.stage, "")
+    is_telling_speakers = job.stage == SPEAKERS
+    act = "Telling speakers apart" if is_telling_speakers else "Transcribing"
+    detail = "The text is complete." if is_telling_speakers else ""
     if job.state == JobState.QUEUED:
-        stage = "Waiting for its next turn"
+        detail = "Waiting for its next turn"
     if not job.audio_total_ms or not job.audio_done_ms:
-        return Progress(
-            "Transcribing · just started", "accent", is_open=True, percent=0, detail=stage
-        )
+        return Progress(f"{act} · just started", "accent", is_open=True, percent=0, detail=detail)
     percent = min(99, job.audio_done_ms * 100 // job.audio_total_ms)
-    words = f"Transcribing · {percent} %"
+    words = f"{act} · {percent} %"
     left_s = time_left_s(job)
     if left_s is not None:
         words += f" · {about(left_s)} left"
-    return Progress(words, "accent", is_open=True, percent=percent, detail=stage)
+    return Progress(words, "accent", is_open=True, percent=percent, detail=detail)
 
 
 def time_left_s(job: Job) -> float | None:
-    """Work left at the job's own pace so far, in seconds; None before there is any."""
-    if not job.audio_done_ms or not job.work_seconds:
+    """Work left at the job's own pace so far, in seconds; None where that is not known."""
+    if not job.audio_done_ms or not job.work_seconds or job.stage == SPEAKERS:
         return None
     return job.work_seconds * (job.audio_total_ms - job.audio_done_ms) / job.audio_done_ms

@@ -60,7 +60,12 @@ NO_SPEECH_NOTICE: Final = "No speech was found in this recording."
 EDITS_STAND_NOTICE: Final = (
     "You edited this transcript, so your version is still shown. The new one is kept beside it."
 )
-JOB_NOTICES: Final = (NO_SPEECH_NOTICE, EDITS_STAND_NOTICE)
+NO_SPEAKERS_NOTICE: Final = (
+    "The speakers of this recording could not be told apart; its text is complete."
+)
+JOB_NOTICES: Final = (NO_SPEECH_NOTICE, EDITS_STAND_NOTICE, NO_SPEAKERS_NOTICE)
+SPEAKERS: Final = "speakers"
+"""Stage of a job that looks for speakers; empty while the passes run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,24 +230,68 @@ def requeue_job(*, claim: Claim) -> None:
         wake_on_commit(Task.RUN_JOBS)
 
 
-def finish_job(*, claim: Claim, model_name: str) -> None:
-    """All audio has been heard: the revisions are complete and the recording ready."""
+def begin_speakers(*, claim: Claim, model_name: str) -> TranscriptRevision:
+    """All audio has been heard and the revisions are complete; who spoke is still to be found.
+
+    Returns the revision whose segments are to have speakers.
+    """
+    with transaction.atomic():
+        if not _held(claim).update(stage=SPEAKERS, checkpoint={}, audio_done_ms=0, failures=0):
+            raise LeaseLostError
+        recording_changed_on_commit(claim.job.recording_id)
+        return _complete(claim.job, model_name)
+
+
+def store_hearing(
+    *, claim: Claim, checkpoint: dict[str, object], audio_done_ms: int, work_seconds: float
+) -> None:
+    """Store how far the search for speakers has come. Raises LeaseLostError."""
+    with transaction.atomic():
+        if not _held(claim).update(
+            checkpoint=checkpoint,
+            audio_done_ms=audio_done_ms,
+            work_seconds=F("work_seconds") + work_seconds,
+            failures=0,
+            lease_expires_at=timezone.now() + LEASE,
+        ):
+            raise LeaseLostError
+        recording_changed_on_commit(claim.job.recording_id)
+
+
+def finish_job(
+    *, claim: Claim, model_name: str, spoken: Sequence[Segment] | None = None, notice: str = ""
+) -> None:
+    """All is done: the revisions are complete and the recording ready.
+
+    `spoken` are the segments divided among speakers, in the place of those that the last pass left;
+    `notice` is for the owner, where there is nothing of more weight to say.
+    """
     with transaction.atomic():
         _leave(claim, JobState.DONE, "done")
-        revisions = [
-            transcripts.revision_of_job(job=claim.job, kind=kind, model_name=model_name)
-            for kind in passes_of(claim.job)
-        ]
-        TranscriptRevision.objects.filter(id=revisions[0].id).update(is_complete=True)
-        revision = revisions[-1]
-        is_shown = transcripts.complete_revision(revision=revision)
-        recording = Recording.objects.filter(id=claim.job.recording_id)
-        recording.filter(notice__in=JOB_NOTICES).update(notice="")
-        if not revision.segments.exists():
-            recording.update(notice=NO_SPEECH_NOTICE)
-        elif not is_shown:
-            recording.update(notice=EDITS_STAND_NOTICE)
+        revision = _complete(claim.job, model_name, notice)
+        if spoken is not None:
+            transcripts.replace_segments(revision=revision, segments=spoken)
         _reflect(claim.job.recording, RecordingState.READY)
+
+
+def _complete(job: Job, model_name: str, notice: str = "") -> TranscriptRevision:
+    """Complete what the passes wrote, and say what its owner should know."""
+    revisions = [
+        transcripts.revision_of_job(job=job, kind=kind, model_name=model_name)
+        for kind in passes_of(job)
+    ]
+    TranscriptRevision.objects.filter(id=revisions[0].id).update(is_complete=True)
+    revision = revisions[-1]
+    is_shown = transcripts.complete_revision(revision=revision)
+    if not revision.segments.exists():
+        notice = NO_SPEECH_NOTICE
+    elif not is_shown:
+        notice = EDITS_STAND_NOTICE
+    recording = Recording.objects.filter(id=job.recording_id)
+    recording.filter(notice__in=JOB_NOTICES).update(notice="")
+    if notice:
+        recording.update(notice=notice)
+    return revision
 
 
 def end_cancelled_job(*, claim: Claim) -> None:

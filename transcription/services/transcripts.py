@@ -103,6 +103,17 @@ def replace_draft(*, revision: TranscriptRevision) -> None:
     TranscriptRevision.objects.filter(id=revision.id).update(replaced_segments=_next_index(drafted))
 
 
+def replace_segments(*, revision: TranscriptRevision, segments: Sequence[Segment]) -> None:
+    """Put `segments` in the place of those that `revision` has. Call it in a transaction.
+
+    It takes a new number: a page that has read it knows that it must read it again.
+    """
+    revision.segments.all().delete()
+    append_segments(revision=revision, segments=segments)
+    revision.number = _last_number(revision.recording) + 1
+    revision.save(update_fields=("number",))
+
+
 def complete_revision(*, revision: TranscriptRevision) -> bool:
     """Mark it complete and show it, unless a person's edits, or text where it has none, stand.
 
@@ -162,16 +173,19 @@ def _new_revision(
     language: str = "",
     is_complete: bool = False,
 ) -> TranscriptRevision:
-    last = recording.revisions.aggregate(last=Max("number"))["last"] or 0
     return TranscriptRevision.objects.create(
         recording=recording,
-        number=last + 1,
+        number=_last_number(recording) + 1,
         kind=kind,
         job=job,
         model_name=model_name,
         language=language,
         is_complete=is_complete,
     )
+
+
+def _last_number(recording: Recording) -> int:
+    return recording.revisions.aggregate(last=Max("number"))["last"] or 0
 
 
 def _next_index(segments: QuerySet[TranscriptSegment]) -> int:

@@ -6,6 +6,7 @@ import pytest
 
 from transcription.models import Job, JobState, Recording, RecordingState
 from transcription.pages.progress import progress_of
+from transcription.services.jobs import SPEAKERS
 
 
 def recording(state: RecordingState, **fields: str) -> Recording:
@@ -45,6 +46,13 @@ def test_share_and_time_left_follow_the_jobs_own_pace() -> None:
     progress = progress_of(recording(RecordingState.TRANSCRIBING), running)
     assert progress.words == "Transcribing · 25 % · about 5 min left"
     assert progress.percent == 25
+
+
+def test_the_search_for_speakers_says_that_the_text_is_complete() -> None:
+    looking = job(stage=SPEAKERS, audio_done_ms=25_000, work_seconds=100)
+    progress = progress_of(recording(RecordingState.TRANSCRIBING), looking)
+    assert progress.words == "Telling speakers apart · 25 %"
+    assert progress.detail == "The text is complete."
 
 
 def test_unfinished_work_is_never_a_hundred_percent() -> None:

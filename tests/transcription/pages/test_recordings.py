@@ -194,7 +194,6 @@ def test_status_says_share_time_and_stage(
     Job.objects.create(
         recording=recording,
         state=JobState.RUNNING,
-        stage="draft",
         audio_done_ms=30_000,
         audio_total_ms=60_000,
         work_seconds=300,
@@ -202,7 +201,6 @@ def test_status_says_share_time_and_stage(
     shown = f"transcribing.{recording.current_revision_id}"
     page = client_of(alice).get(address(recording, f"status/?shown={shown}")).content.decode()
     assert "Transcribing · 50 % · about 5 min left" in page
-    assert "First pass" in page
     assert "Cancel transcription" in page
     assert 'data-open="yes"' in page
     assert "hx-swap-oob" not in page

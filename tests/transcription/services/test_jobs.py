@@ -165,6 +165,56 @@ def test_a_segment_keeps_its_speaker_its_mark_and_a_language_of_its_own(alice: U
     assert [found.mark for found in heard] == [None, None, "unclear"]
 
 
+def test_text_is_complete_before_speakers_are_looked_for(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    store(claim, DRAFT, "one too", done_ms=60_000)
+    store(claim, REFINED, "One two.", done_ms=60_000)
+    jobs.begin_speakers(claim=claim, model_name="scripted")
+    job.refresh_from_db()
+    assert (job.stage, job.checkpoint, job.audio_done_ms) == (jobs.SPEAKERS, {}, 0)
+    assert not job.revisions.filter(is_complete=False).exists()
+    jobs.store_hearing(claim=claim, checkpoint={"at": 1}, audio_done_ms=9_000, work_seconds=1.0)
+    job.refresh_from_db()
+    assert (job.checkpoint, job.audio_done_ms, job.work_seconds) == ({"at": 1}, 9_000, 5.0)
+    jobs.cancel_job(job=job)
+    jobs.end_cancelled_job(claim=claim)
+    job.recording.refresh_from_db()
+    assert job.recording.state == RecordingState.READY
+    assert texts(job.recording) == ["One two."]
+
+
+def test_segments_with_speakers_take_the_place_of_those_without(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    store(claim, DRAFT, "one too")
+    store(claim, REFINED, "One two.")
+    revision = jobs.begin_speakers(claim=claim, model_name="scripted")
+    spoken = [
+        replace(segment("One"), speaker="1"),
+        replace(segment("two.", 1000), speaker="2"),
+    ]
+    jobs.finish_job(claim=claim, model_name="scripted", spoken=spoken)
+    stored = transcripts.current_revision(Recording.objects.get())
+    assert stored is not None
+    assert (stored, stored.number > revision.number) == (revision, True)
+    assert list(stored.segments.values_list("text", "speaker")) == [("One", "1"), ("two.", "2")]
+    job.refresh_from_db()
+    assert job.state == JobState.DONE
+
+
+def test_where_speakers_cannot_be_told_apart_the_owner_learns_it(alice: User) -> None:
+    job = make_job(alice)
+    claim = claim_of()
+    store(claim, REFINED, "One two.")
+    jobs.finish_job(claim=claim, model_name="scripted", notice=jobs.NO_SPEAKERS_NOTICE)
+    job.recording.refresh_from_db()
+    assert job.recording.notice == jobs.NO_SPEAKERS_NOTICE
+    finish(jobs.retry_job(recording=job.recording, requested_by=alice), "One two.")
+    job.recording.refresh_from_db()
+    assert job.recording.notice == ""
+
+
 def test_a_slice_gives_the_job_back_with_its_checkpoint(alice: User) -> None:
     make_job(alice)
     first = claim_of()
@@ -185,6 +235,8 @@ def test_who_lost_the_lease_changes_nothing(alice: User) -> None:
     for act in (
         lambda: jobs.store_progress(claim=old, progress=progress("stale")),
         lambda: jobs.renew_lease(claim=old),
+        lambda: jobs.begin_speakers(claim=old, model_name="scripted"),
+        lambda: jobs.store_hearing(claim=old, checkpoint={}, audio_done_ms=0, work_seconds=0.0),
         lambda: jobs.requeue_job(claim=old),
         lambda: jobs.finish_job(claim=old, model_name="scripted"),
         lambda: jobs.end_cancelled_job(claim=old),
