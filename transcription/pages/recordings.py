@@ -37,6 +37,7 @@ from transcription.pages.forms import JobOptionsForm, RenameForm
 from transcription.pages.paragraphs import Paragraph, paragraphs_of
 from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
+from transcription.pages.tracks import track_notes
 from transcription.services import jobs, recordings, transcripts
 from transcription.services.job_options import COUNT_SPEAKERS, read_options, speaker_choices
 
@@ -175,6 +176,7 @@ def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
         "is_owner": shown.owner_id == request.user.pk,
         "can_cancel": job is not None and not job.is_cancel_requested,
         "is_attention": shown.state == RecordingState.ATTENTION,
+        "track_notes": track_notes(shown),
     }
 
 

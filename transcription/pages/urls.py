@@ -5,11 +5,21 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from transcription.pages import caption_links, glossary, home, live, profile, recordings, uploads
+from transcription.pages import (
+    caption_links,
+    glossary,
+    home,
+    live,
+    profile,
+    recordings,
+    tracks,
+    uploads,
+)
 
 urlpatterns = [
     *live.urlpatterns,
     *caption_links.urlpatterns,
+    *tracks.urlpatterns,
     *glossary.urlpatterns,
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),

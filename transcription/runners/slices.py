@@ -16,9 +16,9 @@ from asr_engine.batch.rescoring import Rescorer
 from asr_engine.batch.two_pass import GroupResult, Pass, TwoPassOptions
 from asr_engine.ports import BatchModel, LanguageModel, SpeechFinder
 from asr_engine.scripts import written
-from asr_engine.tracks import ChannelMode, ChannelPlan, TrackSurvey, plan_of
+from asr_engine.tracks import ChannelMode, ChannelPlan
 from transcription.models import Job, RevisionKind
-from transcription.services import jobs
+from transcription.services import jobs, tracks
 from transcription.services.chinese import script_of
 from transcription.services.glossary import phrases_for
 from transcription.services.jobs import Claim, Progress
@@ -88,8 +88,7 @@ def _plan(job: Job) -> ChannelPlan:
     if job.checkpoint:
         begun = job.checkpoint["plan"]
         return ChannelPlan(begun["track"], ChannelMode(begun["mode"]))
-    recording = job.recording
-    return plan_of([TrackSurvey.from_json(track) for track in recording.tracks], recording.track)
+    return tracks.plan_for(job.recording)
 
 
 def _rescorer(job: Job, lm: LanguageModel | None) -> Rescorer | None:
