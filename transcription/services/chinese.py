@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from django.conf import settings
 
 from asr_engine.scripts import ChineseScript
@@ -10,5 +12,4 @@ from transcription.models import Recording
 
 def script_of(recording: Recording) -> ChineseScript:
     """The script for the transcripts of `recording`, as `asr_engine.scripts.written` takes it."""
-    script: ChineseScript = recording.chinese_script or settings.SITE.chinese_script
-    return script
+    return cast("ChineseScript", recording.chinese_script or settings.SITE.chinese_script)
