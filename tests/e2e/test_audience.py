@@ -80,13 +80,22 @@ class Wire:
         self.say(**self._final(text))
         self.settle()
 
+    def refined(self, utterance: int, text: str) -> None:
+        """The second pass has heard an utterance."""
+        event = self._change(utterance, text)
+        self.say(**{**event, "type": "refined"})
+        self.settle()
+
     def settle(self) -> None:
         self.page.evaluate(SETTLED)
 
     def _final(self, text: str) -> dict[str, Any]:
-        self.seq += 1
         number = self.utterance
         self.utterance += 1
+        return self._change(number, text)
+
+    def _change(self, number: int, text: str) -> dict[str, Any]:
+        self.seq += 1
         return {
             "type": "final",
             "seq": self.seq,
@@ -194,6 +203,94 @@ def test_who_scrolled_up_is_left_alone_and_finds_back(
     expect(logged_in_page.locator(".captions-list .caption-text").last).to_be_in_viewport()
 
 
+# Text is refined in its place ---------------------------------------------------------------------
+
+ROWS = """() => [...document.querySelectorAll(".captions-list .caption-text")].map((text) => {
+    const { top } = text.getBoundingClientRect();
+    return { top, isRefined: text.classList.contains("is-refined") };
+})"""
+ALIKE, LONGER, SHORTER = f"L{SENTENCE[1:]}.", f"{SENTENCE} {SENTENCE}", " ".join(WORDS[:3])
+
+
+def tops(page: Page) -> list[float]:
+    return [row["top"] for row in page.evaluate(ROWS)]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("text", [ALIKE, LONGER, SHORTER])
+def test_refined_text_moves_nothing_that_is_newer_while_a_reader_follows(
+    open_wired: Callable[..., Wire], logged_in_page: Page, width: int, text: str
+) -> None:
+    """And what is older only moves up."""
+    page = logged_in_page
+    page.set_viewport_size({"width": width, "height": 800})
+    wire = open_wired(finals=80)
+    for _ in range(4):
+        wire.final(SENTENCE)
+    wire.partial(SENTENCE)
+    before, partial = tops(page), page.locator(".captions-partial .caption-text").bounding_box()
+    wire.refined(82, text)
+    after = tops(page)
+    assert page.locator(".captions-list .caption-text").nth(82).inner_text() == text
+    assert page.evaluate(ROWS)[82]["isRefined"]
+    expect(page.locator(".captions-list .caption").nth(82)).to_be_in_viewport()
+    assert after[83:] == pytest.approx(before[83:], abs=0.6)
+    assert page.locator(".captions-partial .caption-text").bounding_box() == pytest.approx(
+        partial, abs=0.6
+    )
+    moved = [now - then for now, then in zip(after[60:83], before[60:83], strict=True)]
+    assert moved == pytest.approx([moved[0]] * len(moved), abs=0.6)  # as one
+    if text is LONGER:
+        assert moved[0] < -10
+    else:
+        assert moved[0] == pytest.approx(0, abs=0.6)
+
+
+@pytest.mark.parametrize("text", [LONGER, SHORTER])
+def test_refined_text_above_or_below_moves_nothing_for_who_scrolled_up(
+    open_wired: Callable[..., Wire], logged_in_page: Page, text: str
+) -> None:
+    page = logged_in_page
+    wire = open_wired(finals=60)
+    for _ in range(20):
+        wire.final(SENTENCE)
+    page.locator(".captions-scroll").hover()
+    page.mouse.wheel(0, -900)
+    expect(page.locator(".captions-back")).to_be_visible()
+    page.evaluate(AT_REST)
+    before = tops(page)
+    seen = [number for number, top in enumerate(before) if 100 < top < 600]
+    assert len(seen) > 2
+    for utterance in (seen[0] - 3, seen[-1] + 5):
+        wire.refined(utterance, text)
+        after = tops(page)
+        assert [after[number] for number in seen] == pytest.approx(
+            [before[number] for number in seen], abs=0.6
+        )
+
+
+def test_a_row_that_was_held_takes_its_own_height_once_it_has_left_the_screen(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    page = logged_in_page
+    page.set_viewport_size({"width": 390, "height": 800})
+    wire = open_wired(finals=20)
+    wire.final(SENTENCE)
+    wire.refined(20, SHORTER)
+    row = page.locator(".captions-list .caption").nth(20)
+    held = row.bounding_box()
+    for _ in range(6):
+        wire.partial(SENTENCE)
+        grown = page.locator(".captions-partial .caption-text").bounding_box()
+        wire.final(SENTENCE)
+        assert grown is not None
+        assert tops(page)[-1] == pytest.approx(grown["y"], abs=0.6)
+    free = row.bounding_box()
+    assert held is not None
+    assert free is not None
+    assert free["height"] < held["height"] - 20
+
+
 def test_a_screen_reader_hears_new_finals_alone(
     open_wired: Callable[..., Wire], logged_in_page: Page
 ) -> None:
@@ -203,6 +300,7 @@ def test_a_screen_reader_hears_new_finals_alone(
     wire.partial("Good morn")
     expect(heard).to_be_empty()
     wire.final("Good morning.")
+    wire.refined(10, "Good morning!")  # is not said again
     wire.final("大家早上好。")
     assert heard.locator("p").all_inner_texts() == ["Good morning.", "大家早上好。"]
     assert heard.locator("p").last.get_attribute("lang") == "zh"
@@ -272,6 +370,25 @@ def test_a_room_s_lines_are_few_short_and_shift_whole(
     assert max(row.evaluate(overflow) for row in logged_in_page.locator(ROOM_LINES).all()) <= 0
     expect(logged_in_page.locator(".room-title")).to_have_text("Weekly meeting")
     expect(logged_in_page.locator(".live-state-words")).to_have_text("Live")
+
+
+def test_refined_text_stays_in_its_place_in_a_room_or_shifts_the_lines_whole(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    logged_in_page.set_viewport_size({"width": 1280, "height": 800})
+    wire = open_wired("room/", finals=20)
+    first = rows(logged_in_page)[0]
+    assert first == "Sentence 17 of what was said."
+    wire.refined(17, "Sentence seventeen, I said.")
+    others = ["Sentence 18 of what was said.", "Sentence 19 of what was said."]
+    assert rows(logged_in_page) == ["Sentence seventeen, I said.", *others]
+    expect(logged_in_page.locator(ROOM_LINES).first).to_have_class("is-refined")
+    wire.refined(18, f"Sentence eighteen, I said. {others[1]}")
+    now = rows(logged_in_page)
+    assert now[0].startswith("Sentence eighteen")  # a line more: all moved up by one
+    assert now[2] == others[1]
+    wire.refined(18, "Sentence eighteen.")
+    assert rows(logged_in_page) == ["Sentence eighteen.", others[1], ""]
 
 
 def test_a_room_is_run_by_keys_and_remembered(

@@ -94,6 +94,7 @@ export class CaptionStore {
       endMs: event.end_ms,
       text: event.text,
       language: event.language ?? "",
+      isRefined: event.type === "refined",
     });
   }
 

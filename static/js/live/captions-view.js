@@ -3,7 +3,9 @@
  *
  * The partial stands exactly where its final will: when it closes, the same words stay in place.
  * While a reader follows, the column moves up by whole lines and never down. A reader who scrolled
- * up is left alone, and told how many lines are new.
+ * up is left alone, and told how many lines are new. Refined text comes in the place of its final:
+ * a row that would be lower keeps its height until it has left the screen, and one that is higher
+ * moves what stands above it, or below for a reader who scrolled up.
  */
 
 import { formatClock, formatLength, formatTimeOfDay, wallTimeOf } from "../times.js";
@@ -42,6 +44,8 @@ export class CaptionsView {
     this.newLines = 0;
     this.intentUntilMs = 0;
     this.listHeight = 0;
+    this.width = 0;
+    this.held = new Set();
     this.#watch();
   }
 
@@ -69,6 +73,7 @@ export class CaptionsView {
 
   /** Letters have changed their size: who follows goes on following. */
   refit() {
+    this.#letGo(this.held);
     if (this.isFollowing) this.backToLive();
   }
 
@@ -84,6 +89,7 @@ export class CaptionsView {
       this.frame = null;
       this.#drawPartial();
       this.#follow();
+      this.#letGoOfPassed();
       this.#drawBack();
     });
   }
@@ -101,10 +107,39 @@ export class CaptionsView {
     const item = this.list.children[index];
     const text = item.querySelector(".caption-text");
     if (text === null || text.textContent === entry.text) return;
+    const before = item.getBoundingClientRect();
     text.textContent = entry.text;
+    const after = item.getBoundingClientRect();
+    const isPassed = before.bottom <= this.scroll.getBoundingClientRect().top;
+    if (after.height < before.height && !isPassed) this.#hold(item, before.height);
+    // Measured, since a browser may have held on to what is shown by itself.
+    else if (isPassed || this.isFollowing) this.scroll.scrollTop += after.bottom - before.bottom;
     text.classList.remove("is-refined");
     void text.offsetWidth; // starts the fade again
     text.classList.add("is-refined");
+  }
+
+  #hold(item, height) {
+    item.style.minHeight = `${height}px`;
+    this.held.add(item);
+  }
+
+  #letGo(items) {
+    for (const item of [...items]) {
+      item.style.minHeight = "";
+      this.held.delete(item);
+    }
+  }
+
+  /** Rows that nobody sees any more take the height that they need. */
+  #letGoOfPassed() {
+    const top = this.scroll.getBoundingClientRect().top;
+    const isPassed = (item) => item.getBoundingClientRect().bottom <= top;
+    const passed = this.held.size > 0 ? [...this.held].filter(isPassed) : [];
+    if (passed.length === 0) return;
+    const before = this.list.offsetHeight;
+    this.#letGo(passed);
+    this.scroll.scrollTop += this.list.offsetHeight - before;
   }
 
   #makeFinal(entry) {
@@ -220,6 +255,8 @@ export class CaptionsView {
 
   /** Heights that were estimates become real, letters load late, a telephone is turned. */
   #resized() {
+    if (this.width !== this.scroll.clientWidth) this.#letGo(this.held);
+    this.width = this.scroll.clientWidth;
     const hasShrunk = this.list.offsetHeight < this.listHeight;
     this.listHeight = this.list.offsetHeight;
     if (hasShrunk && this.isFollowing) this.scroll.scrollTop = this.#liveTop();

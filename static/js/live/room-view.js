@@ -61,6 +61,7 @@ export class RoomView {
         number,
         text,
         isOpen: entry === this.store.partial,
+        isRefined: entry.isRefined ?? false,
       })),
     );
   }
@@ -68,7 +69,12 @@ export class RoomView {
 
 function drawRow(row, line, language) {
   const words = line?.text ?? "";
-  if (row.textContent !== words) row.textContent = words;
+  const place = line === undefined ? "" : `${line.utterance} ${line.number}`;
+  if (row.textContent !== words) {
+    row.classList.toggle("is-refined", place === row.dataset.place && Boolean(line?.isRefined));
+    row.textContent = words;
+  }
+  row.dataset.place = place;
   row.lang = languageOf(words, language);
   row.classList.toggle("is-open", line?.isOpen ?? false);
 }

@@ -46,7 +46,11 @@ function drawFresh() {
 }
 
 panel.addEventListener("update", draw);
-if (isTransparent) panel.addEventListener("update", drawFresh);
+if (isTransparent) {
+  panel.socket.addEventListener("change", ({ detail }) => {
+    if (detail.kind !== "replace") drawFresh(); // refined words are no new ones
+  });
+}
 panel.addEventListener("title", ({ detail }) => {
   title.textContent = detail.title;
   document.title = `${detail.title} · Room`;
