@@ -103,18 +103,19 @@ class Rescorer:
 
     def _rank(
         self, candidate: Candidate, first: Candidate, heard: list[str]
-    ) -> tuple[float, int, float]:
-        """Greater is better: a natural logarithm, then fewer other changes, then the decoder's."""
+    ) -> tuple[float, bool, int, float]:
+        """Greater is better: a natural logarithm, then the first, then fewer other changes, then
+        what the decoder thinks."""
         units = spoken_units(candidate.text)
         places = list(self._places(units))
         changed = _other_changes(heard, units, places)
         if changed is None:
-            return float("-inf"), 0, 0.0
+            return float("-inf"), False, 0, 0.0
         score = min(candidate.mean_log_probability, first.mean_log_probability) * max(1, len(heard))
         score += sum(BONUS * place.phrase.weight for place in places)
         if self._lm is not None:
             score += LANGUAGE_MODEL * self._lm.log_probability(units)
-        return score, -changed, candidate.mean_log_probability
+        return score, candidate is first, -changed, candidate.mean_log_probability
 
     def _places(self, units: Sequence[str]) -> Iterator[_Place]:
         for start, unit in enumerate(units):

@@ -81,6 +81,11 @@ def test_being_prompted_makes_no_text_without_a_phrase_better() -> None:
     assert chosen(Rescorer(NAMES), candidate(HEARD), other) != other.text
 
 
+def test_being_prompted_changes_no_punctuation() -> None:
+    other = candidate(HEARD.replace("always", "always,"), -0.01)
+    assert chosen(Rescorer(NAMES), candidate(HEARD), other) == HEARD
+
+
 def test_of_two_texts_with_the_phrase_the_one_that_changes_less_wins() -> None:
     less = candidate(HEARD.replace("Houston", "Helstone"), -0.2)
     more = candidate(less.text.replace("choppy", "shoppy"), -0.1)

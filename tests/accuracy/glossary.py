@@ -1,0 +1,171 @@
+"""What a list of names does to recordings that hold them, and to those that do not.
+
+    python -m tests.accuracy.glossary MANIFEST [--names FILE] [--folder NAME …] [--changes]
+
+Refines every recording of the manifest twice from one encoder output, without a glossary and with
+the names of FILE, one a line. Prints one JSON object: for each way the share of the names'
+occurrences that were written (`recall`), those that were written where the reference has none
+(`inserted`), WER and CER, and the CPU seconds of the refine pass without encoding. A name counts
+where its words stand in a row, whatever their case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asr_engine import registry
+from asr_engine.batch.decode import decode_audio
+from asr_engine.batch.rescoring import Rescorer
+from asr_engine.batch.two_pass import TwoPassOptions, refine_windows
+from asr_engine.batch.windows import find_windows
+from asr_engine.config import engine_settings
+from asr_engine.evaluation import (
+    ErrorCount,
+    count_errors,
+    is_scored_by_characters,
+    read_manifest,
+)
+from asr_engine.ports import BatchModel, Window
+from asr_engine.spoken import spoken_units
+
+NAMES = Path(__file__).with_name("names.txt")
+
+
+class EncodesOnce:
+    """A batch model that keeps the encoder output of the windows of one recording."""
+
+    def __init__(self, model: BatchModel) -> None:
+        self._model = model
+        self._kept: dict[tuple[int, ...], object] = {}
+
+    def encode(self, windows: Sequence[Window]) -> object:
+        key = tuple(id(window.samples) for window in windows)
+        if key not in self._kept:
+            self._kept[key] = self._model.encode(windows)
+        return self._kept[key]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+@dataclass(slots=True)
+class Score:
+    """What one way of refining came to over all recordings."""
+
+    found: int = 0
+    inserted: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    errors: dict[str, list[ErrorCount]] = field(default_factory=lambda: {"wer": [], "cer": []})
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        said = self.found + self.missed.total()
+        return {
+            "said": said,
+            "found": self.found,
+            "recall": round(self.found / said, 4) if said else None,
+            "missed": dict(self.missed),
+            "inserted": dict(self.inserted),
+            **{name: _rate(counts) for name, counts in self.errors.items()},
+            "refine_s": round(self.seconds, 2),
+        }
+
+
+def occurrences(names: Sequence[str], text: str) -> Counter[str]:
+    """How often each name stands in `text`."""
+    units = spoken_units(text)
+    counts: Counter[str] = Counter()
+    for name in names:
+        run = spoken_units(name)
+        counts[name] = sum(
+            units[start : start + len(run)] == run for start in range(len(units) - len(run) + 1)
+        )
+    return counts
+
+
+def add(score: Score, names: Sequence[str], reference: str, text: str, language: str) -> None:
+    said, written = occurrences(names, reference), occurrences(names, text)
+    score.found += (said & written).total()
+    score.missed += said - written
+    score.inserted += written - said
+    metric = "cer" if is_scored_by_characters(language) else "wer"
+    score.errors[metric].append(count_errors(reference, text, language))
+
+
+def _rate(counts: Sequence[ErrorCount]) -> float | None:
+    units = sum(count.units for count in counts)
+    return round(sum(count.errors for count in counts) / units, 4) if units else None
+
+
+def texts(
+    model: BatchModel, windows: list[Window], language: str | None, rescorers: dict[str, Any]
+) -> Iterator[tuple[str, str, float]]:
+    """The way, the text and the seconds of its refine pass; encoding was done before."""
+    once: Any = EncodesOnce(model)
+    for start in range(0, len(windows), model.batch_windows):
+        once.encode(windows[start : start + model.batch_windows])
+    for way, rescorer in rescorers.items():
+        options = TwoPassOptions(language=language, rescorer=rescorer)
+        begun = time.process_time()
+        heard = refine_windows(once, windows, options)
+        seconds = time.process_time() - begun
+        yield way, " ".join(segment.text for part in heard for segment in part), seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("manifest", type=Path)
+    parser.add_argument("--names", type=Path, default=NAMES)
+    parser.add_argument("--weight", type=float, default=3.0, help="of every name")
+    parser.add_argument("--folder", action="append", help="several times; all by default")
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--changes", action="store_true", help="show each text that differs")
+    arguments = parser.parse_args()
+    settings = engine_settings()
+    model, finder = registry.batch_model(settings), registry.speech_finder(settings)
+    lines = arguments.names.read_text(encoding="utf-8").splitlines()
+    names = [line for line in lines if line and not line.startswith("#")]
+    rescorers = {
+        "without": None,
+        "with": Rescorer([(name, arguments.weight) for name in names]),
+    }
+    scores = {way: Score() for way in rescorers}
+    entries = [
+        entry
+        for entry in read_manifest(arguments.manifest)
+        if entry.is_scored and (not arguments.folder or entry.folder in arguments.folder)
+    ][: arguments.limit]
+    audio_s = 0.0
+    for entry in entries:
+        windows = list(find_windows(decode_audio(entry.path), finder=finder))
+        audio_s += entry.seconds
+        language = None if entry.language == "mul" else entry.language
+        seen = {}
+        for way, text, seconds in texts(model, windows, language, rescorers):
+            add(scores[way], names, entry.text or "", text, entry.language or "")
+            scores[way].seconds += seconds
+            seen[way] = text
+        if arguments.changes and seen["with"] != seen["without"]:
+            sys.stderr.write(f"{entry.file}\n- {seen['without']}\n+ {seen['with']}\n")
+    report = {
+        "model": model.name,
+        "files": len(entries),
+        "audio_s": round(audio_s, 1),
+        "names": len(names),
+        **{way: score.as_json() for way, score in scores.items()},
+    }
+    sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
