@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from transcription.models import Recording
 from transcription.services.chinese import script_of
@@ -13,7 +13,7 @@ from transcription.services.chinese import script_of
     ("chosen", "expected"), [("", "heard"), ("hans", "hans"), ("hant", "hant")]
 )
 def test_what_was_chosen_for_a_recording_wins(
-    chosen: str, expected: str, settings: SettingsWrapper
+    chosen: str, expected: str, settings: Settings
 ) -> None:
     settings.SITE = settings.SITE.model_copy(update={"chinese_script": "heard"})
     assert script_of(Recording(chinese_script=chosen)) == expected
