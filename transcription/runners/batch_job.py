@@ -85,7 +85,7 @@ def refine_live_now(worker: str) -> None:
 
 
 def _live_refiner(worker: str) -> LiveRefiner:
-    return LiveRefiner(worker=worker, load=lambda: loaded_models().model)
+    return LiveRefiner(worker=worker, load=loaded_models)
 
 
 def _run(claim: Claim, hold: _Hold) -> None:

@@ -23,12 +23,13 @@ from asr_engine.batch.two_pass import TwoPassOptions, refine_windows
 from asr_engine.batch.windows import MAX_WINDOW_MS
 from asr_engine.errors import place_of
 from asr_engine.events import EndpointReason
-from asr_engine.ports import BatchModel, Window, WindowSpan
+from asr_engine.ports import Window, WindowSpan
 from asr_engine.protocol import captions_channel, encode, session_key
 from asr_engine.results import Segment, Word, join_words
 from asr_engine.scripts import written
 from transcription.models import LiveUtterance
 from transcription.runners.pacing import LivePace
+from transcription.runners.slices import Models
 from transcription.services import live_refinement, live_sessions
 from transcription.services.glossary import phrases_for
 
@@ -60,9 +61,9 @@ class _Heard:
 
 
 class LiveRefiner:
-    """One worker's, named `worker`; `load` gives its model when there is something to hear."""
+    """One worker's, named `worker`; `load` gives its models when there is something to hear."""
 
-    def __init__(self, *, worker: str, load: Callable[[], BatchModel]) -> None:
+    def __init__(self, *, worker: str, load: Callable[[], Models]) -> None:
         self._worker = worker
         self._load = load
         self._pace = LivePace()
@@ -96,11 +97,11 @@ class LiveRefiner:
                 and not must_stop()
                 and time.monotonic() < ends_at_s
             ):
-                model = self._load()
-                batch = self._claim_batch(broker, model.batch_windows)
+                models = self._load()
+                batch = self._claim_batch(broker, models.model.batch_windows)
                 if not batch:
                     return
-                self._refine(broker, model, batch)
+                self._refine(broker, models, batch)
 
     def _must_wait(self, must_stop: Callable[[], bool]) -> bool:
         """Live captions come first: late ones make this wait, or leave it for another time."""
@@ -127,28 +128,28 @@ class LiveRefiner:
 
     # What is heard ----------------------------------------------------------------------------
 
-    def _refine(self, broker: redis.Redis, model: BatchModel, batch: Sequence[_Heard]) -> None:
+    def _refine(self, broker: redis.Redis, models: Models, batch: Sequence[_Heard]) -> None:
         live_refinement.begin_attempts(utterances=[one.utterance for one in batch])
         try:
             for language in sorted({one.language for one in batch}):
                 alike = [one for one in batch if one.language == language]
-                self._refine_alike(broker, model, language, alike)
+                self._refine_alike(broker, models, language, alike)
         finally:
             broker.delete(*[_claim_key(one.utterance) for one in batch])
 
     def _refine_alike(
-        self, broker: redis.Redis, model: BatchModel, language: str, batch: Sequence[_Heard]
+        self, broker: redis.Redis, models: Models, language: str, batch: Sequence[_Heard]
     ) -> None:
         """Utterances of one language; each by itself where it is to be detected."""
         phrases = phrases_for(None)
         options = TwoPassOptions(
             language=language or None,
             mixes_languages=not language,
-            rescorer=Rescorer(phrases) if phrases else None,
+            rescorer=Rescorer(phrases, models.lm) if phrases or models.lm else None,
         )
         heard: list[list[Segment]] = [[] for _ in batch]
-        if not language or language in model.languages:
-            heard = refine_windows(model, [one.window for one in batch], options)
+        if not language or language in models.model.languages:
+            heard = refine_windows(models.model, [one.window for one in batch], options)
         script = settings.SITE.chinese_script
         for one, segments in zip(batch, heard, strict=True):
             words = better_words(one.utterance, written(segments, script))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,12 @@ import structlog
 from redis import Redis
 
 from asr_engine.audio import SAMPLE_RATE, float_to_pcm16
-from asr_engine.backends.scripted import ScriptedBatchModel, encode_blocks, script_text
+from asr_engine.backends.scripted import (
+    ScriptedBatchModel,
+    ScriptedDetector,
+    encode_blocks,
+    script_text,
+)
 from asr_engine.config import EngineSettings
 from asr_engine.events import EndpointReason
 from asr_engine.protocol import (
@@ -29,6 +35,7 @@ from transcription.models import LiveSession, LiveUtterance
 from transcription.runners import batch_job, refine_live
 from transcription.runners.pacing import LivePace
 from transcription.runners.refine_live import LiveRefiner, better_words, window_of
+from transcription.runners.slices import Models
 from transcription.services import live_refinement, live_sessions
 from transcription.services.live_refinement import MAX_ATTEMPTS
 from webapp.accounts.models import User
@@ -80,11 +87,15 @@ def close_utterance(
     return stored
 
 
-def refiner(worker: str = "jobs@one", load: Callable[[], Any] = ScriptedBatchModel) -> LiveRefiner:
+def scripted() -> Models:
+    return Models(model=ScriptedBatchModel(), finder=ScriptedDetector())
+
+
+def refiner(worker: str = "jobs@one", load: Callable[[], Models] = scripted) -> LiveRefiner:
     return LiveRefiner(worker=worker, load=load)
 
 
-def take_turn(worker: str = "jobs@one", load: Callable[[], Any] = ScriptedBatchModel) -> None:
+def take_turn(worker: str = "jobs@one", load: Callable[[], Models] = scripted) -> None:
     refiner(worker, load).take_turn(must_stop=lambda: False)
 
 
@@ -231,7 +242,7 @@ def test_a_model_that_fails_is_not_tried_for_ever_and_its_words_are_not_logged(
     utterance = close_utterance(session, 0, "live")
     with structlog.testing.capture_logs() as lines:
         for _ in range(MAX_ATTEMPTS):
-            take_turn(load=BrokenModel)
+            take_turn(load=lambda: replace(scripted(), model=BrokenModel()))
     assert not live_refinement.has_due()
     assert [line["event"] for line in lines] == ["live_refine_failed"] * MAX_ATTEMPTS
     assert "meeting" not in str(lines)
