@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+import redis
 from channels.testing import WebsocketCommunicator
 from django.test import Client
 from redis.asyncio import Redis
 
 from asr_engine import client, protocol
+from asr_engine.audio import FloatSamples, float_to_pcm16
 from asr_engine.protocol import EngineEvent, EngineEventKind, Packet, ViewerEvent
 from tests.fakes.people import PASSWORD
 from transcription.models import LiveSession, Visibility
@@ -139,6 +141,14 @@ def final(session: LiveSession, utterance: int, text: str, start_ms: int = 0) ->
         words=({"text": text, "start_ms": 0, "end_ms": 900},),
         reason="silence",
     )
+
+
+def put_on_disk(session: LiveSession, samples: FloatSamples) -> None:
+    """As the recorder does: the session's audio up to here, acknowledged."""
+    session.folder.mkdir(parents=True, exist_ok=True)
+    session.pcm_path.write_bytes(float_to_pcm16(samples))
+    with redis.Redis.from_url(site_settings().broker_url) as broker:
+        broker.hset(protocol.session_key(str(session.id)), "acknowledged_sample", len(samples))
 
 
 ENGINE_NAME = "hand"

@@ -21,12 +21,20 @@ from django.test import Client
 
 from asr_engine.backends.scripted import encode_blocks, script, word_text
 from tests.fakes.audio import wav_bytes
+from tests.fakes.live import final, make_session, put_on_disk
 from tests.fakes.recordings import claim_of, make_job, make_upload
 from tests.fakes.waiting import wait_until
 from transcription import queue, tasks
-from transcription.models import Attempt, Job, JobState, RevisionKind, TranscriptSegment
+from transcription.models import (
+    Attempt,
+    Job,
+    JobState,
+    LiveUtterance,
+    RevisionKind,
+    TranscriptSegment,
+)
 from transcription.runners.ending import watch_for_end
-from transcription.services import jobs
+from transcription.services import jobs, live_sessions
 from webapp.accounts.models import User
 from webapp.celery import EVERY_S, app
 
@@ -124,6 +132,38 @@ def test_a_worker_killed_between_two_passes_resumes_at_the_second(
     assert shown is not None
     assert (shown.kind, shown.is_complete) == (RevisionKind.REFINED, True)
     assert list(Attempt.objects.values_list("outcome", flat=True)) == [jobs.LOST_CODE, "done"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_killed_over_a_live_utterance_hears_it_again_and_stores_it_once(
+    alice: User, tmp_path: Path
+) -> None:
+    session = live_sessions.start_live_session(session=make_session(alice))
+    put_on_disk(session, encode_blocks(range(9)))
+    utterance = live_sessions.record_final(event=final(session, 0, "what the live pass heard"))
+    assert utterance is not None
+
+    def heard_again() -> LiveUtterance:
+        return LiveUtterance.objects.get(id=utterance.id)
+
+    with worker(tmp_path, tmp_path / "notes", stop_at=1) as first:
+        queue.send(queue.Task.REFINE_LIVE)
+        wait_for(lambda: heard_again().refine_attempts == 1, first)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    assert heard_again().refined_at is None
+
+    with worker(tmp_path, tmp_path / "notes") as second:
+        queue.send(queue.Task.REFINE_LIVE)
+        queue.send(queue.Task.REFINE_LIVE)
+        wait_for(lambda: heard_again().refined_at, second)
+        depth = queue_depth()
+        wait_for(lambda: depth() == 0, second)
+
+    assert heard_again().shown_text == " ".join(word_text(number) for number in range(9))
+    assert heard_again().refine_attempts == 2
+    session.refresh_from_db()
+    assert session.last_seq == heard_again().seq == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ import pytest
 import structlog
 from redis import Redis
 
-from asr_engine.audio import SAMPLE_RATE, float_to_pcm16
+from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import (
     ScriptedBatchModel,
     ScriptedDetector,
@@ -29,7 +29,7 @@ from asr_engine.protocol import (
 )
 from asr_engine.results import Segment, Word
 from tests.fakes.audio import wav_bytes
-from tests.fakes.live import make_session
+from tests.fakes.live import make_session, put_on_disk
 from tests.fakes.recordings import make_job
 from transcription.models import LiveSession, LiveUtterance
 from transcription.runners import batch_job, refine_live
@@ -59,15 +59,8 @@ def broker() -> Iterator[Redis]:
 def session(alice: User, broker: Redis) -> LiveSession:
     """Live, with the audio of BLOCKS on disk."""
     session = live_sessions.start_live_session(session=make_session(alice))
-    put_on_disk(broker, session, BLOCKS)
+    put_on_disk(session, encode_blocks(BLOCKS))
     return session
-
-
-def put_on_disk(broker: Redis, session: LiveSession, blocks: list[int | None]) -> None:
-    session.folder.mkdir(parents=True, exist_ok=True)
-    session.pcm_path.write_bytes(float_to_pcm16(encode_blocks(blocks)))
-    on_disk = len(blocks) * SAMPLE_RATE // 10
-    broker.hset(session_key(str(session.id)), "acknowledged_sample", on_disk)
 
 
 def close_utterance(
@@ -143,7 +136,7 @@ def test_what_is_not_on_disk_waits(session: LiveSession, broker: Redis) -> None:
     take_turn()
     utterance.refresh_from_db()
     assert (utterance.refined_at, utterance.refine_attempts) == (None, 0)
-    put_on_disk(broker, session, BLOCKS)
+    put_on_disk(session, encode_blocks(BLOCKS))
     take_turn()
     assert shown(session) == [SECOND]
 
@@ -291,10 +284,10 @@ def window_ms(utterance: LiveUtterance, on_disk_ms: int = 10_000) -> tuple[int, 
     return None if window is None else (window.start_sample // 16, window.end_sample // 16)
 
 
-def test_the_model_hears_a_little_around_an_utterance_but_no_neighbour(
-    session: LiveSession, broker: Redis
+def test_a_little_around_an_utterance_is_heard_but_no_neighbour(
+    session: LiveSession,
 ) -> None:
-    put_on_disk(broker, session, [None] * 100)
+    put_on_disk(session, encode_blocks([None] * 100))
     first = close_utterance(session, 0, start_ms=200, end_ms=2600)
     assert window_ms(first) == (0, 3000)
     assert window_ms(first, on_disk_ms=2700) == (0, 2700)
@@ -303,16 +296,14 @@ def test_the_model_hears_a_little_around_an_utterance_but_no_neighbour(
     assert window_ms(second) == (2600, 5400)
 
 
-def test_an_utterance_that_was_cut_while_speech_went_on_ends_there(
-    session: LiveSession, broker: Redis
-) -> None:
-    put_on_disk(broker, session, [None] * 100)
+def test_an_utterance_that_was_cut_while_speech_went_on_ends_there(session: LiveSession) -> None:
+    put_on_disk(session, encode_blocks([None] * 100))
     utterance = close_utterance(session, 0, end_ms=4000, reason=EndpointReason.LENGTH)
     assert window_ms(utterance) == (100, 4000)
 
 
 def test_a_window_is_never_longer_than_the_model_takes(session: LiveSession, broker: Redis) -> None:
-    put_on_disk(broker, session, [None] * 400)
+    put_on_disk(session, encode_blocks([None] * 400))
     whole = close_utterance(session, 0, start_ms=1000, end_ms=30_800)
     assert window_ms(whole, on_disk_ms=40_000) == (900, 30_900)
     beyond = close_utterance(session, 1, start_ms=1000, end_ms=32_000)
