@@ -116,6 +116,7 @@ def seed(server: Server) -> dict[str, str]:
         RecordingSource,
         RecordingState,
         RevisionKind,
+        SegmentMark,
         TranscriptRevision,
         TranscriptSegment,
         Upload,
@@ -156,9 +157,16 @@ def seed(server: Server) -> dict[str, str]:
         (made.folder / "peaks.json").write_text(json.dumps(levels))
         return made
 
-    def write(made: Recording, texts: list[str], kind: str, *, is_complete: bool = True) -> None:
+    def write(made: Recording, texts: list[str], kind: str, **fields: Any) -> None:
         revision = TranscriptRevision.objects.create(
-            recording=made, number=1, kind=kind, model_name="whisper-base", is_complete=is_complete
+            **{
+                "recording": made,
+                "number": 1,
+                "kind": kind,
+                "model_name": "whisper-base",
+                "is_complete": True,
+                **fields,
+            }
         )
         start = 300
         for index, text in enumerate(texts):
@@ -180,7 +188,7 @@ def seed(server: Server) -> dict[str, str]:
         language_confidence=0.98,
         is_organisation_wide=True,
     )
-    write(meeting, ENGLISH * 3, RevisionKind.DRAFT)
+    write(meeting, ENGLISH * 3, RevisionKind.REFINED)
     chinese = recording(
         "2026年11月例会：搬迁、预算与字幕系统试用情况汇报",
         RecordingState.READY,
@@ -199,15 +207,26 @@ def seed(server: Server) -> dict[str, str]:
         duration_ms=3_723_000,
         language="en",
     )
-    write(running, ENGLISH[:5], RevisionKind.DRAFT, is_complete=False)
-    Job.objects.create(
+    job = Job.objects.create(
         recording=running,
         requested_by=me,
         state=JobState.RUNNING,
-        stage="draft",
         audio_done_ms=1_560_000,
         audio_total_ms=3_723_000,
         work_seconds=140.0,
+    )
+    write(running, ENGLISH[:5], RevisionKind.DRAFT, job=job, is_complete=False)
+    write(
+        running,
+        ENGLISH[:3],
+        RevisionKind.REFINED,
+        number=2,
+        job=job,
+        is_complete=False,
+        replaced_segments=3,
+    )
+    running.current_revision.segments.filter(index=1).update(  # type: ignore[union-attr]
+        text="", words=[], mark=SegmentMark.UNCLEAR
     )
     waiting = recording("Voice memo 17", RecordingState.QUEUED, minutes_ago=1, duration_ms=95_000)
     Job.objects.create(recording=waiting, requested_by=me, audio_total_ms=95_000)
@@ -302,6 +321,11 @@ def seed(server: Server) -> dict[str, str]:
 
 def open_menu(page: Any) -> None:
     page.locator(".site-header details.menu summary").click()
+
+
+def open_again(page: Any) -> None:
+    page.locator(".recording-tools .menu").last.locator("summary").click()
+    page.get_by_role("button", name="Transcribe again").first.click()
 
 
 def open_delete(page: Any) -> None:
@@ -402,6 +426,7 @@ def shots_of(places: dict[str, str]) -> list[Shot]:
         Shot("recording_whole", places["recording"]),
         Shot("recording_playing", places["recording"], play),
         Shot("recording_delete", places["recording"], open_delete),
+        Shot("recording_again", places["recording_chinese"], open_again),
         Shot("recording_keys", places["recording"], lambda page: page.keyboard.press("?")),
         Shot("recording_chinese", places["recording_chinese"]),
         Shot("recording_running", places["recording_running"]),
