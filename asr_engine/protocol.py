@@ -9,7 +9,8 @@ Broker (with append-only file)
                                          acknowledged_sample is_paused
     live:{session}:capture       hash    capture_id connection: the socket that captures; expires
     live:events                  stream  EngineEvent, engine -> recorder, consumer group `recorder`
-    live:{session}:captions      channel ViewerEvent, engine, recorder, web -> viewers; may be lost
+    live:{session}:captions      channel ViewerEvent, engine, recorder, web, jobs worker -> viewers;
+                                         may be lost
     engine:{engine}              string  EngineStatus, expires after ENGINE_TTL_S without a beat
     engine:{engine}:commands     stream  Command, web -> engine; expires
     engines                      set     engine ids that have ever beaten (pruned by readers)
@@ -278,8 +279,8 @@ class EngineEvent:
 class ViewerEvent:
     """What viewers are told: the JSON of the captions channel and of the live sockets.
 
-    type: ack partial final gap paused closed lag head state taken. `seq` numbers stored changes.
-    `wire` has what a socket alone says (ready, history, error).
+    type: ack partial final refined gap paused closed lag head state taken. `seq` numbers stored
+    changes. `wire` has what a socket alone says (ready, history, error).
     """
 
     type: str
