@@ -6,7 +6,7 @@ Positions are integer milliseconds from the start of the recording (or live sess
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -24,7 +24,13 @@ class Word:
     has_space_before: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {
+            "text": self.text,
+            "start_ms": self.start_ms,
+            "end_ms": self.end_ms,
+            "confidence": self.confidence,
+            "has_space_before": self.has_space_before,
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Word:

@@ -38,10 +38,10 @@ def export(
     names: Mapping[str, str] = NO_NAMES,
     duration_ms: int | None = None,
 ) -> str:
-    """The transcript in the format named by `extension`; `title` and `language` may be empty.
+    """The transcript, ordered by time, in the format named by `extension`.
 
-    `names` are those of speakers, by label. No subtitle is shown beyond `duration_ms`. Raises
-    InvalidInputError for an unknown format.
+    `title` and `language` may be empty; `names` are those of speakers, by label. No subtitle is
+    shown beyond `duration_ms`. Raises InvalidInputError for an unknown format.
     """
     try:
         chosen = FORMATS[extension]
@@ -51,7 +51,7 @@ def export(
     return chosen.write(
         Transcript(
             title=clean_text(title),
-            segments=segments,
+            segments=sorted(segments, key=lambda segment: segment.start_ms),
             language=language,
             names=names,
             duration_ms=duration_ms,

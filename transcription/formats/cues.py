@@ -108,6 +108,8 @@ def timed_words(segment: Segment) -> Iterator[Word]:
 
 def width(text: str) -> int:
     """Tenths of a column that `text` takes."""
+    if text.isascii():
+        return NARROW_WIDTH * len(text)
     return sum(_width_of(character) for character in text)
 
 
@@ -219,27 +221,28 @@ def _cut(words: list[Word]) -> Iterator[list[Word]]:
 
 def _fitting(words: list[Word]) -> int:
     """How many leading words a cue can hold; at least one."""
-    count = 1
-    while count < len(words):
-        if _pause_before(words, count) >= LONG_PAUSE_MS:
-            break
-        if words[count].end_ms - words[0].start_ms > MAX_CUE_MS:
-            break
-        if not _fits(words[: count + 1]):
-            break
-        count += 1
+    count = max(1, _filling(words))
+    for index in range(1, count):
+        if _pause_before(words, index) >= LONG_PAUSE_MS:
+            return index
+        if words[index].end_ms - words[0].start_ms > MAX_CUE_MS:
+            return index
     return count
 
 
-def _fits(words: Sequence[Word]) -> bool:
-    """Whether two lines hold them: filling the upper one first is as good as any other cut."""
+def _filling(words: Sequence[Word]) -> int:
+    """How many leading words two lines hold: filling the upper one first is as good as any other
+    cut."""
     lines, used = 1, 0
-    for word in words:
+    for index, word in enumerate(words):
         space = NARROW_WIDTH if used and word.has_space_before else 0
-        used += space + width(word.text)
+        wide = width(word.text)
+        used += space + wide
         if used > LINE_WIDTH:
-            lines, used = lines + 1, width(word.text)
-    return lines <= MAX_LINES
+            lines, used = lines + 1, wide
+        if lines > MAX_LINES:
+            return index
+    return len(words)
 
 
 def _best_cut(words: list[Word], count: int) -> int:
@@ -293,7 +296,7 @@ def _both(part: _Part, following: _Part) -> _Part | None:
     both = _Part((*part.words, replace(first, has_space_before=has_space), *others), part.speaker)
     is_one_turn = part.speaker == following.speaker and 0 <= pause_ms < LONG_PAUSE_MS
     is_short = both.end_ms - both.start_ms <= MAX_CUE_MS
-    return both if is_one_turn and is_short and _fits(both.words) else None
+    return both if is_one_turn and is_short and _filling(both.words) == len(both.words) else None
 
 
 def _with_names(parts: Iterable[_Part], name_of: Callable[[str], str]) -> Iterator[_Part]:

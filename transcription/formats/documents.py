@@ -30,16 +30,17 @@ def write_txt(transcript: Transcript) -> str:
 def write_json(transcript: Transcript) -> str:
     """Everything that is known: segments with words, times in milliseconds, confidences.
 
-    `speaker` is a label that a later transcript of the recording may give to somebody else;
-    `speaker_name` what people call who speaks. With a `mark` stands no text.
+    A segment a line. `speaker` is a label that a later transcript of the recording may give to
+    somebody else, `speaker_name` what people call who speaks. With a `mark` stands no text.
     """
-    data = {
+    head = {
         "title": transcript.title,
         "language": transcript.language or None,
         "text": _joined(transcript.segments, has_marks=False),
-        "segments": [_json_segment(segment, transcript) for segment in transcript.segments],
     }
-    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    fields = [f"{_json(name)}: {_json(value)}," for name, value in head.items()]
+    segments = [_json(_json_segment(segment, transcript)) for segment in transcript.segments]
+    return "\n".join(["{", *fields, '"segments": [', ",\n".join(segments), "]", "}", ""])
 
 
 def _paragraphs(transcript: Transcript) -> Iterator[list[Segment]]:
@@ -66,6 +67,10 @@ def _joined(segments: Sequence[Segment], *, has_marks: bool) -> str:
         text += f" {piece}" if is_spaced(text, piece, segment.start_ms - end_ms) else piece
         end_ms = segment.end_ms
     return text
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _json_segment(segment: Segment, transcript: Transcript) -> dict[str, Any]:

@@ -44,7 +44,9 @@ def is_spaced(before: str, after: str, pause_ms: int) -> bool:
 
 def clean_text(text: str) -> str:
     """One line of printable text: no control characters, no runs of white space."""
-    return " ".join("".join(c if _is_kept(c) else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if _is_kept(c) else " " for c in text)
+    return " ".join(text.split())
 
 
 def _is_kept(character: str) -> bool:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from asr_engine.results import Segment, Word, join_words
 from transcription.formats import export
-from transcription.formats.cues import LINE_WIDTH, MAX_CUE_MS, width
+from transcription.formats.cues import LINE_WIDTH, MAX_CUE_MS, MIN_CUE_MS, width
 
 NAMES = {"2": "Ann <& Sons>", "left": "李明"}
 TAIL_MS = 500
@@ -55,14 +55,17 @@ def talks(draw: st.DrawFn) -> Talk:
         segments.append(Segment(start, end, text, words, speaker=speaker))
         # The next one may begin while this one speaks.
         start = draw(st.sampled_from([end, start + (end - start) // 2]))
+    order = draw(st.permutations(segments)) if draw(st.booleans()) else segments
     duration = max((segment.end_ms for segment in segments), default=0) + TAIL_MS
-    return Talk(segments, duration)
+    return Talk(order, duration)
 
 
 def check_times(times: list[tuple[int, int]], duration_ms: int) -> None:
     assert all(before[0] <= after[0] for before, after in pairwise(times))
     for start, end in times:
         assert 0 <= start < end <= min(duration_ms, start + MAX_CUE_MS)
+    for (start, end), (following, _) in pairwise([*times, (duration_ms, 0)]):
+        assert end >= min(start + MIN_CUE_MS, following)
 
 
 def check_lines(lines: list[str]) -> None:
@@ -110,11 +113,13 @@ def test_every_srt_can_be_read(talk: Talk) -> None:
 @settings(deadline=None, max_examples=25)
 @given(talks())
 def test_every_text_and_json_holds_all_that_was_said(talk: Talk) -> None:
-    said = letters("".join(segment.text for segment in talk.segments))
+    in_order = sorted(talk.segments, key=lambda segment: segment.start_ms)
+    said = letters("".join(segment.text for segment in in_order))
     data = json.loads(export("json", "", talk.segments, names=NAMES))
     assert letters("".join(one["text"] for one in data["segments"])) == said
     assert letters(data["text"]) == said
-    for one, segment in zip(data["segments"], talk.segments, strict=True):
+    for one, segment in zip(data["segments"], in_order, strict=True):
         assert (one["start_ms"], one["end_ms"]) == (segment.start_ms, segment.end_ms)
-    text = export("txt", "", [s for s in talk.segments if not s.mark and not s.speaker])
-    assert letters(text) == letters("".join(s.text for s in talk.segments if not s.speaker))
+    unnamed = [segment for segment in in_order if not segment.mark and not segment.speaker]
+    text = export("txt", "", unnamed)
+    assert letters(text) == letters("".join(segment.text for segment in unnamed))
