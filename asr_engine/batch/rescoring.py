@@ -12,11 +12,14 @@ that sounded like it.
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
+
+import numpy as np
 
 from asr_engine.batch.sounds import nearness, sound_of
 from asr_engine.ports import Candidate, LanguageModel
@@ -27,7 +30,7 @@ BONUS: Final = 0.5
 a text with the phrase."""
 LANGUAGE_MODEL: Final = 0.2
 """Share of the language model's opinion."""
-MAX_HOTWORDS: Final = 8
+MAX_HOTWORDS: Final = 4
 """Terms in one prompt: each makes the decoder expect something that was hardly said."""
 NEAR: Final = 88.0
 """Of 100: a term this near to what was heard is told to the decoder."""
@@ -35,8 +38,12 @@ NEAR_IN_DOUBT: Final = 70.0
 """The same where the candidates do not agree: what is not understood is often a name."""
 NEAR_ENOUGH: Final = 60.0
 """A phrase may stand for what the first candidate has in its place."""
-SHORTEST_SOUND: Final = 3
-"""Shorter terms are near to everything."""
+SAME: Final = 99.0
+"""A term that sounds the same is near enough, however short it is."""
+LONG_SOUND: Final = 8
+NEARER: Final = 3.0
+"""How much nearer a term must be for each letter that its sound has less than LONG_SOUND: short
+terms are near to everything."""
 MAX_RUN: Final = 6
 """Words, or signs, that one term may have been heard as."""
 OTHER_CHANGES: Final = 0.25
@@ -86,17 +93,20 @@ class Rescorer:
         """Terms that none of the candidates holds, the nearest in sound first; "" for none."""
         heard = [spoken_units(candidate.text) for candidate in candidates]
         held = {place.phrase for units in heard for place in self._places(units)}
+        is_latin = all(_is_latin(units) for units in heard)
         asked = [
             phrase
             for phrase in self._phrases
-            if phrase not in held and len(phrase.sound) >= SHORTEST_SOUND
+            # A name in another script is not written into a sentence without it.
+            if phrase not in held and (_is_latin(phrase.units) or not is_latin)
         ]
         runs = _runs(heard)
         if not asked or not runs:
             return ""
-        table = nearness([phrase.sound for phrase in asked], list(runs))
-        # How far beyond what is asked of each run the nearest one is.
-        margins = (table - list(runs.values())).max(axis=1)
+        near = nearness([phrase.sound for phrase in asked], list(runs))
+        shortness = [NEARER * max(0, LONG_SOUND - len(phrase.sound)) for phrase in asked]
+        wanted = np.minimum(SAME, np.add.outer(shortness, list(runs.values())))
+        margins = (near - wanted).max(axis=1)
         nearest = sorted(range(len(asked)), key=lambda index: -margins[index])[:MAX_HOTWORDS]
         separator = "、" if language in {"zh", "yue", "ja"} else ", "
         return separator.join(asked[index].text for index in nearest if margins[index] >= 0)
@@ -159,6 +169,16 @@ def _old(edit: tuple[str, int, int, int, int], position: int) -> int:
     if kind == "equal":
         return old_start + min(max(position, start), end) - start
     return old_end if position >= end else old_start
+
+
+def _is_latin(units: Sequence[str]) -> bool:
+    """Every letter is of the Latin script."""
+    return all(
+        unicodedata.name(sign, "LATIN").startswith(("LATIN", "DIGIT"))
+        for unit in units
+        for sign in unit
+        if sign.isalnum()
+    )
 
 
 def _spans(length: int) -> Iterator[tuple[int, int]]:

@@ -30,11 +30,12 @@ _ALIKE: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"m", "n"),
         (r"(?<=.)h", ""),
         (r"w", "u"),
+        (r"y|ie|ei|ee|ea", "i"),
         (r"(.)\1+", r"\1"),
-        (r"(?<=[^aeiouy])e$", ""),
+        (r"(?<=[^aeiou])e$", ""),
     )
 )
-_VOWELS: Final = re.compile(r"[aeiouy]+")
+_VOWELS: Final = re.compile(r"[aeiou]+")
 
 
 @functools.lru_cache(maxsize=20_000)

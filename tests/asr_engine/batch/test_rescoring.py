@@ -117,7 +117,7 @@ def test_what_sounds_near_and_is_in_doubt_is_told() -> None:
 
 
 def test_a_near_sound_is_told_without_doubt() -> None:
-    assert hotwords(Rescorer([("Manasseh", 3.0)]), "Ephraim and menace") == "Manasseh"
+    assert hotwords(Rescorer([("Kubernetes", 3.0)]), "On Cooper Netties.") == "Kubernetes"
 
 
 def test_what_a_candidate_holds_is_not_told() -> None:
@@ -133,6 +133,18 @@ def test_nothing_near_is_nothing_told() -> None:
 def test_chinese_names_are_found_by_their_sound() -> None:
     rescorer = Rescorer([("万达", 3.0), ("王芳", 3.0)])
     assert hotwords(rescorer, "今年完达将退出市场", language="zh") == "万达"
+
+
+def test_a_short_name_is_told_only_for_its_very_sound() -> None:
+    rescorer = Rescorer([("Abbie", 3.0)])
+    assert hotwords(rescorer, "You can call me Abby.") == "Abbie"
+    assert hotwords(rescorer, "You can be early.", "You can be able.") == ""
+
+
+def test_a_name_in_another_script_is_not_written_among_latin_words() -> None:
+    rescorer = Rescorer([("李娜", 3.0)])
+    assert hotwords(rescorer, "It was Lina.") == ""
+    assert hotwords(rescorer, "是莉娜。", language="zh") == "李娜"
 
 
 def test_the_prompt_stays_short_however_long_the_glossary_is() -> None:
