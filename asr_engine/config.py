@@ -47,11 +47,20 @@ class EngineSettings(BaseSettings):
     """Model of the Whisper live backend for every other language."""
     batch_model: str = "whisper-base"
     """Model of the batch passes."""
+    refine_share: float = Field(default=0, ge=0, le=1)
+    """Share of a recording's words that the refine pass may hear again, the most doubtful first: 1
+    is all; 0 means what the backend advises, all on a GPU and a third on a CPU."""
     lm: str = ""
     """A language model of the store, brought with `manage.py models add`, that has a say in the
     refine pass; needs `requirements/lm.txt`. Empty: none."""
     batch_backend: str = "whisper"
     """`whisper` or `scripted`."""
+    speaker_backend: str = "auto"
+    """`auto`, `embedded`, `sortformer` or `none`: what tells speakers apart. `auto` is `sortformer`
+    where `ASR_SORTFORMER_MODEL` names an installed model, else `embedded`."""
+    sortformer_model: str = ""
+    """A NeMo Sortformer model of the store, brought with `manage.py models add`; tells up to four
+    speakers apart and wants a GPU."""
     device: str = "auto"
     """`auto`, `cpu` or `cuda`."""
     compute_type: str = "auto"

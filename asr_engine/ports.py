@@ -203,10 +203,14 @@ class BatchModel(Protocol):
     def batch_windows(self) -> int:
         """Windows that it takes best in one call; between calls work may stop or wait."""
 
+    @property
+    def refine_share(self) -> float:
+        """Share of the words that a refine pass may hear again; 1 is all."""
+
     def encode(self, windows: Sequence[Window]) -> object: ...
 
-    def select(self, encoded: object, indices: Sequence[int]) -> object:
-        """The encoder output of some of its windows."""
+    def gather(self, places: Sequence[tuple[object, int]]) -> object:
+        """Encoder output of single windows, each given by an output and its number in there."""
 
     def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
         """Probability of each language for each window, which must hold speech."""
@@ -228,13 +232,13 @@ class BatchModel(Protocol):
         self,
         windows: Sequence[Window],
         encoded: object,
-        candidates: Sequence[Candidate | None],
+        candidates: Sequence[Candidate],
         *,
         languages: Sequence[str],
     ) -> list[list[Segment]]:
         """The chosen candidate of each window as segments with words, on the window's clock.
 
-        An empty list for None. Raises UnsupportedLanguageError.
+        Raises UnsupportedLanguageError.
         """
 
 

@@ -312,13 +312,13 @@ class ScriptedBatchModel:
     name = "scripted"
     languages: tuple[str, ...] = ("en",)
     batch_windows = 4
+    refine_share = 1.0
 
     def encode(self, windows: Sequence[Window]) -> object:
         return [self._read(window) for window in windows]
 
-    def select(self, encoded: object, indices: Sequence[int]) -> object:
-        words = _words_of(encoded)
-        return [words[index] for index in indices]
+    def gather(self, places: Sequence[tuple[object, int]]) -> object:
+        return [_words_of(encoded)[index] for encoded, index in places]
 
     def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
         del encoded
@@ -342,7 +342,7 @@ class ScriptedBatchModel:
         self,
         windows: Sequence[Window],
         encoded: object,
-        candidates: Sequence[Candidate | None],
+        candidates: Sequence[Candidate],
         *,
         languages: Sequence[str],
     ) -> list[list[Segment]]:
@@ -360,9 +360,9 @@ class ScriptedBatchModel:
         return tuple(reader.words)
 
     @staticmethod
-    def _segments(candidate: Candidate | None, language: str) -> list[Segment]:
-        if candidate is None or not isinstance(candidate.tokens, tuple):
-            return []
+    def _segments(candidate: Candidate, language: str) -> list[Segment]:
+        if not isinstance(candidate.tokens, tuple):
+            raise TypeError("candidates must come from decode()")
         words: tuple[Word, ...] = candidate.tokens
         return [Segment(words[0].start_ms, words[-1].end_ms, candidate.text, words, language)]
 

@@ -18,10 +18,14 @@ from asr_engine.errors import UnsupportedLanguageError
 from asr_engine.ports import Candidate, DecodeOptions, Window
 from asr_engine.results import Segment, Word, join_words
 
-CPU_BATCH: Final = 1
-"""Measured on two threads, 2 is a fifth faster and 4 a third; but between two batches alone does a
-job look whether live streams should go first, or whether somebody cancelled it."""
+CPU_BATCH: Final = 2
+"""A CPU reads all weights for each step of a decoder, so that two windows at once take little more
+than one. Between two batches alone does a job look whether live streams should go first, or whether
+somebody cancelled it, and 4 gain little more."""
 GPU_BATCH: Final = 16
+CPU_REFINE_SHARE: Final = 0.34
+"""Of long speech, where a beam search over everything would take more than half of the draft's
+time."""
 
 NO_REPEAT_WORDS: Final = 3
 """Tokens of a run that may not come twice where repetition is avoided."""
@@ -32,7 +36,11 @@ APPENDED: Final = "\"'.。,，!！?？:：”)]}、"
 
 def create(settings: EngineSettings) -> WhisperBatchModel:
     """Raises ModelMissingError, ModelUnverifiedError."""
-    return WhisperBatchModel(load_whisper(settings, settings.batch_model), settings.batch_model)
+    return WhisperBatchModel(
+        load_whisper(settings, settings.batch_model),
+        settings.batch_model,
+        refine_share=settings.refine_share,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +53,10 @@ class _Encoded:
 class WhisperBatchModel:
     """One Whisper model; used by one thread."""
 
-    def __init__(self, model: Any, name: str) -> None:
+    def __init__(self, model: Any, name: str, *, refine_share: float = 0.0) -> None:
         self._whisper = model
         self._name = name
+        self._refine_share = refine_share
         self._tokenizers: dict[str, Any] = {}
 
     @property
@@ -60,7 +69,15 @@ class WhisperBatchModel:
 
     @property
     def batch_windows(self) -> int:
-        return CPU_BATCH if self._whisper.model.device == "cpu" else GPU_BATCH
+        return CPU_BATCH if self._is_on_cpu else GPU_BATCH
+
+    @property
+    def refine_share(self) -> float:
+        return self._refine_share or (CPU_REFINE_SHARE if self._is_on_cpu else 1.0)
+
+    @property
+    def _is_on_cpu(self) -> bool:
+        return bool(self._whisper.model.device == "cpu")
 
     def encode(self, windows: Sequence[Window]) -> _Encoded:
         from faster_whisper.audio import pad_or_trim
@@ -69,15 +86,23 @@ class WhisperBatchModel:
         features = np.stack([pad_or_trim(extract(window.samples)[:, :-1]) for window in windows])
         return _Encoded(self._whisper.encode(features))
 
-    def select(self, encoded: object, indices: Sequence[int]) -> _Encoded:
+    def gather(self, places: Sequence[tuple[object, int]]) -> _Encoded:
         import ctranslate2
 
-        output = _output(encoded)
-        device = output.device
-        # Only the host's memory is indexed; what was asked for is a few megabytes.
-        held = np.array(output.to_device(ctranslate2.Device.cpu) if device != "cpu" else output)
-        chosen = ctranslate2.StorageView.from_array(np.ascontiguousarray(held[list(indices)]))
-        if device != "cpu":
+        outputs = [_output(encoded) for encoded, _ in places]
+        indices = [index for _, index in places]
+        first = outputs[0]
+        is_whole = all(output is first for output in outputs) and len(indices) == first.shape[0]
+        if is_whole and indices == list(range(len(indices))):
+            return _Encoded(first)
+        # Only what lies in the host's memory can be indexed; it is a few megabytes a window.
+        host = {id(output): output for output in outputs}
+        if first.device != "cpu":
+            host = {key: output.to_device(ctranslate2.Device.cpu) for key, output in host.items()}
+        held = {key: np.array(output, copy=False) for key, output in host.items()}
+        rows = [held[id(output)][index] for output, index in zip(outputs, indices, strict=True)]
+        chosen = ctranslate2.StorageView.from_array(np.stack(rows))
+        if first.device != "cpu":
             chosen = chosen.to_device(ctranslate2.Device.cuda)
         return _Encoded(chosen)
 
@@ -129,25 +154,22 @@ class WhisperBatchModel:
         self,
         windows: Sequence[Window],
         encoded: object,
-        candidates: Sequence[Candidate | None],
+        candidates: Sequence[Candidate],
         *,
         languages: Sequence[str],
     ) -> list[list[Segment]]:
         """At most one segment for each window. Raises UnsupportedLanguageError."""
         timed: list[list[Segment]] = [[] for _ in windows]
         for language in dict.fromkeys(languages):
-            indices = [
-                index
-                for index, candidate in enumerate(candidates)
-                if candidate is not None and languages[index] == language
-            ]
-            if not indices:
-                continue
-            is_whole = len(indices) == len(windows)
-            output = _output(encoded if is_whole else self.select(encoded, indices))
-            chosen = [(windows[index], candidates[index]) for index in indices]
-            aligned = self._align(output, chosen, self._tokenizer(language))
-            for index, words in zip(indices, aligned, strict=True):
+            alike = [index for index, other in enumerate(languages) if other == language]
+            output = _output(self.gather([(encoded, index) for index in alike]))
+            aligned = self._align(
+                output,
+                [windows[index] for index in alike],
+                [candidates[index] for index in alike],
+                self._tokenizer(language),
+            )
+            for index, words in zip(alike, aligned, strict=True):
                 timed[index] = _segments(windows[index], candidates[index], words, language)
         return timed
 
@@ -166,14 +188,17 @@ class WhisperBatchModel:
         return self._tokenizers[language]
 
     def _align(
-        self, output: Any, chosen: Sequence[tuple[Window, Candidate | None]], tokenizer: Any
+        self,
+        output: Any,
+        windows: Sequence[Window],
+        candidates: Sequence[Candidate],
+        tokenizer: Any,
     ) -> list[list[dict[str, Any]]]:
         from faster_whisper.transcribe import merge_punctuations
 
-        frames = [-(-len(window.samples) * 100 // SAMPLE_RATE) for window, _ in chosen]
-        tokens = [_tokens(candidate) for _, candidate in chosen]
+        frames = [-(-len(window.samples) * 100 // SAMPLE_RATE) for window in windows]
         aligned: list[list[dict[str, Any]]] = self._whisper.find_alignment(
-            tokenizer, tokens, output, frames
+            tokenizer, [_tokens(candidate) for candidate in candidates], output, frames
         )
         for words in aligned:
             merge_punctuations(words, PREPENDED, APPENDED)
@@ -210,14 +235,14 @@ def _candidates(tokenizer: Any, result: Any) -> list[Candidate]:
     return sorted(candidates.values(), key=lambda one: one.mean_log_probability, reverse=True)
 
 
-def _tokens(candidate: Candidate | None) -> list[int]:
-    if candidate is None or not isinstance(candidate.tokens, list):
+def _tokens(candidate: Candidate) -> list[int]:
+    if not isinstance(candidate.tokens, list):
         raise TypeError("candidates must come from decode()")
     return candidate.tokens
 
 
 def _segments(
-    window: Window, candidate: Candidate | None, aligned: list[dict[str, Any]], language: str
+    window: Window, candidate: Candidate, aligned: list[dict[str, Any]], language: str
 ) -> list[Segment]:
     start_ms = samples_to_ms(window.start_sample)
     words = tuple(
@@ -231,7 +256,7 @@ def _segments(
         for item in aligned
         if item["word"].strip()
     )
-    if candidate is None or not words:
+    if not words:
         return []
     return [
         Segment(

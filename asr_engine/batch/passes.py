@@ -1,14 +1,14 @@
 """One pass over encoded windows: decode, judge, choose, time the words, hear holes again.
 
-Draft and refine are the same steps under different rules. What the draft found out is reused by the
-refine pass of the same encoder output: times of a text that stays, halves of a window with a hole.
+Draft and refine are the same steps under different rules. The refine pass hears again what the
+draft is in doubt about, from the same encoder output, and keeps the times of a text that stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from asr_engine.batch import guards
 from asr_engine.batch.segments import segments_of, unclear_segment
@@ -16,10 +16,20 @@ from asr_engine.batch.unheard import count_words, halves_around_hole
 from asr_engine.ports import BatchModel, Candidate, DecodeOptions, Rescorer, Window
 from asr_engine.results import Segment
 
+DOUBTFUL: Final = 0.5
+"""A word less probable than this may be another."""
+DOUBTED_SHARE: Final = 0.05
+"""A text with more doubtful words than this is worth hearing again. Measured on short recordings:
+a long look at those alone makes no more errors than one at all, for half the work."""
+
+Place = tuple[object, int]
+"""An encoder output, and the number of a window in it."""
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class PassRules:
-    """How a pass decodes, and again where no candidate of a window is sound."""
+    """How a pass decodes, and how again where no candidate of a window is sound."""
 
     first: DecodeOptions
     retries: tuple[DecodeOptions, ...] = ()
@@ -40,142 +50,234 @@ REFINE: Final = PassRules(
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Windows that were encoded together, and the language of each."""
-
-    windows: Sequence[Window]
-    encoded: object
-    languages: Sequence[str]
-
-
-@dataclass(slots=True)
-class Hearing:
-    """What a pass made of one window; `words` on the window's clock.
-
-    `halves` are the window in two, encoded, where a hole was looked into; `takes_halves` where
-    they held more words.
-    """
+class Piece:
+    """A window in its language, and where its encoder output is."""
 
     window: Window
-    candidate: Candidate | None
-    words: list[Segment] = field(default_factory=list)
+    place: Place
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What was last heard in a piece: nothing, words on its window's clock, or unclear speech.
+
+    `may_hide_more`: nobody has looked yet whether words are missing.
+    """
+
+    piece: Piece
+    candidate: Candidate | None = None
+    words: Sequence[Segment] = ()
     is_unclear: bool = False
-    halves: Batch | None = None
-    takes_halves: bool = False
-    half_hearings: list[Hearing] = field(default_factory=list)
+    may_hide_more: bool = True
 
     def segments(self) -> Iterator[Segment]:
         """On the recording's clock, sorted."""
-        if self.takes_halves:
-            for half in self.half_hearings:
-                yield from half.segments()
-        elif self.words:
-            yield from segments_of(self.window, self.words)
+        if self.words:
+            yield from segments_of(self.piece.window, self.words)
         elif self.is_unclear:
-            yield from unclear_segment(self.window)
+            yield from unclear_segment(self.piece.window)
 
 
-def hear(
-    model: BatchModel,
-    batch: Batch,
-    rules: PassRules,
-    *,
-    earlier: Sequence[Hearing] | None = None,
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A model that is called batch by batch; `check` is called in between, and may raise."""
+
+    model: BatchModel
+    check: Callable[[], None] = lambda: None
+
+    def encode(self, windows: Sequence[Window]) -> list[Place]:
+        places: list[Place] = []
+        for batch in self._batches(windows):
+            encoded = self.model.encode(batch)
+            places += [(encoded, index) for index in range(len(batch))]
+        return places
+
+    def language_scores(
+        self, windows: Sequence[Window], places: Sequence[Place]
+    ) -> list[dict[str, float]]:
+        scores = []
+        for batch in self._batches(list(zip(windows, places, strict=True))):
+            encoded = self.model.gather([place for _, place in batch])
+            scores += self.model.language_scores([window for window, _ in batch], encoded)
+        return scores
+
+    def decode(self, pieces: Sequence[Piece], options: DecodeOptions) -> list[list[Candidate]]:
+        heard: list[list[Candidate]] = []
+        for batch in self._batches(pieces):
+            heard += self.model.decode(
+                [piece.window for piece in batch],
+                self.model.gather([piece.place for piece in batch]),
+                languages=[piece.language for piece in batch],
+                options=options,
+            )
+        return heard
+
+    def time_words(
+        self, pieces: Sequence[Piece], candidates: Sequence[Candidate]
+    ) -> list[list[Segment]]:
+        timed: list[list[Segment]] = []
+        for batch in self._batches(list(zip(pieces, candidates, strict=True))):
+            timed += self.model.time_words(
+                [piece.window for piece, _ in batch],
+                self.model.gather([piece.place for piece, _ in batch]),
+                [candidate for _, candidate in batch],
+                languages=[piece.language for piece, _ in batch],
+            )
+        return timed
+
+    def _batches(self, items: Sequence[T]) -> Iterator[Sequence[T]]:
+        size = self.model.batch_windows
+        for start in range(0, len(items), size):
+            yield items[start : start + size]
+            self.check()
+
+
+def draft(listener: Listener, pieces: Sequence[Piece]) -> list[Hearing]:
+    """What each piece says by a quick look; two hearings for one that passed over speech."""
+    return _flat(_hear(listener, [Hearing(piece) for piece in pieces], DRAFT))
+
+
+def refine(
+    listener: Listener, hearings: Sequence[Hearing], *, rescorer: Rescorer | None
 ) -> list[Hearing]:
-    """One hearing for each window. `earlier` are those of another pass over the same batch."""
-    hearings = _hear_once(model, batch, rules, earlier)
-    for index, hearing in enumerate(hearings):
-        before = earlier[index] if earlier else None
-        _look_into_hole(model, hearing, batch.languages[index], rules, before)
-    return hearings
-
-
-def _look_into_hole(
-    model: BatchModel, hearing: Hearing, language: str, rules: PassRules, before: Hearing | None
-) -> None:
-    """Hear the window in halves where it has a hole; keep them if they yield more words."""
-    if before is not None and before.halves is not None:
-        if before.takes_halves:
-            hearing.halves, hearing.takes_halves = before.halves, True
-            hearing.half_hearings = _hear_once(model, before.halves, rules, before.half_hearings)
-        return
-    windows = halves_around_hole(hearing.window, hearing.words)
-    if windows is None:
-        return
-    hearing.halves = Batch(windows, model.encode(windows), [language] * len(windows))
-    halves = _hear_once(model, hearing.halves, rules, None)
-    if sum(count_words(half.words) for half in halves) > count_words(hearing.words):
-        hearing.half_hearings, hearing.takes_halves = halves, True
-
-
-def _hear_once(
-    model: BatchModel, batch: Batch, rules: PassRules, earlier: Sequence[Hearing] | None
-) -> list[Hearing]:
-    heard = model.decode(
-        batch.windows, batch.encoded, languages=batch.languages, options=rules.first
+    """The same after those in doubt have been heard again, by a long look."""
+    doubted = _doubted(hearings, listener.model.refine_share, rescorer)
+    again = _hear(
+        listener, [hearings[index] for index in doubted], replace(REFINE, rescorer=rescorer)
     )
-    _retry(model, batch, rules, heard)
-    if rules.rescorer is not None:
-        _tell_terms(model, batch, rules.first, rules.rescorer, heard)
-    hearings = [
-        _judge(window, candidates, rules)
-        for window, candidates in zip(batch.windows, heard, strict=True)
+    heard = dict(zip(doubted, again, strict=True))
+    return _flat([heard.get(index, [hearing]) for index, hearing in enumerate(hearings)])
+
+
+def hear_well(
+    listener: Listener, pieces: Sequence[Piece], *, rescorer: Rescorer | None
+) -> list[list[Hearing]]:
+    """What each piece says by a long look, without a draft."""
+    rules = replace(REFINE, rescorer=rescorer)
+    return _hear(listener, [Hearing(piece) for piece in pieces], rules)
+
+
+def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | None) -> list[int]:
+    """Indices of the hearings to hear again: all where `share` is 1.
+
+    Else the most doubtful ones, as long as they hold at most `share` of all words, but at least
+    one. What has no words, or sounds like a term, is heard again whatever it costs.
+    """
+    if share >= 1:
+        return list(range(len(hearings)))
+    words = [[word for segment in hearing.words for word in segment.words] for hearing in hearings]
+    chosen = {
+        index
+        for index, hearing in enumerate(hearings)
+        if not words[index] or (rescorer and _sounds_like_a_term(hearing, rescorer))
+    }
+    doubts = {
+        index: sum((word.confidence or 0.0) < DOUBTFUL for word in spoken) / len(spoken)
+        for index, spoken in enumerate(words)
+        if index not in chosen
+    }
+    left = share * sum(map(len, words)) - sum(len(words[index]) for index in chosen)
+    for index in sorted(doubts, key=lambda index: -doubts[index]):
+        if doubts[index] > DOUBTED_SHARE and (not chosen or len(words[index]) <= left):
+            chosen.add(index)
+            left -= len(words[index])
+    return sorted(chosen)
+
+
+def _sounds_like_a_term(hearing: Hearing, rescorer: Rescorer) -> bool:
+    return hearing.candidate is not None and bool(
+        rescorer.hotwords([hearing.candidate], hearing.piece.language)
+    )
+
+
+def _hear(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[list[Hearing]]:
+    """One hearing for each of `before`, or two where its window hid more words."""
+    heard = _hear_once(listener, before, rules)
+    return _split_at_holes(listener, heard, rules)
+
+
+def _split_at_holes(
+    listener: Listener, heard: Sequence[Hearing], rules: PassRules
+) -> list[list[Hearing]]:
+    """Each hearing, or those of its window's halves where they hold more words."""
+    result = [[replace(hearing, may_hide_more=False)] for hearing in heard]
+    holed = [
+        (index, halves)
+        for index, hearing in enumerate(heard)
+        if hearing.may_hide_more
+        and (halves := halves_around_hole(hearing.piece.window, hearing.words)) is not None
     ]
-    untimed = []
-    for index, hearing in enumerate(hearings):
-        before = earlier[index] if earlier else None
-        if hearing.candidate is None:
-            continue
-        if before is not None and _says_the_same(before.candidate, hearing.candidate):
-            hearing.words = before.words
-        else:
-            untimed.append(index)
-    if untimed:
-        part = _part(model, batch, untimed)
-        chosen = [hearings[index].candidate for index in untimed]
-        timed = model.time_words(part.windows, part.encoded, chosen, languages=part.languages)
-        for index, words in zip(untimed, timed, strict=True):
-            hearings[index].words = words
+    if not holed:
+        return result
+    windows = [window for _, halves in holed for window in halves]
+    languages = [heard[index].piece.language for index, halves in holed for _ in halves]
+    pieces = [
+        Piece(window, place, language)
+        for window, place, language in zip(
+            windows, listener.encode(windows), languages, strict=True
+        )
+    ]
+    again = _hear_once(listener, [Hearing(piece, may_hide_more=False) for piece in pieces], rules)
+    for number, (index, _) in enumerate(holed):
+        both = again[2 * number : 2 * number + 2]
+        if sum(count_words(half.words) for half in both) > count_words(heard[index].words):
+            result[index] = both
+    return result
+
+
+def _hear_once(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:
+    pieces = [hearing.piece for hearing in before]
+    heard = listener.decode(pieces, rules.first)
+    _retry(listener, pieces, rules, heard)
+    prompted = _prompted(listener, pieces, rules.rescorer, heard)
+    hearings = [
+        _judge(hearing, candidates, with_terms, rules.rescorer)
+        for hearing, candidates, with_terms in zip(before, heard, prompted, strict=True)
+    ]
+    changed = [
+        index
+        for index, hearing in enumerate(hearings)
+        if hearing.candidate is not None and hearing is not before[index]
+    ]
+    chosen = [candidate for index in changed if (candidate := hearings[index].candidate)]
+    timed = listener.time_words([pieces[index] for index in changed], chosen)
+    for index, words in zip(changed, timed, strict=True):
+        hearings[index] = replace(hearings[index], words=words)
     return hearings
 
 
-def _retry(model: BatchModel, batch: Batch, rules: PassRules, heard: list[list[Candidate]]) -> None:
+def _retry(
+    listener: Listener,
+    pieces: Sequence[Piece],
+    rules: PassRules,
+    heard: list[list[Candidate]],
+) -> None:
     """Decode what failed again; the new candidates go before the old."""
     for options in rules.retries:
         failed = [index for index, candidates in enumerate(heard) if _has_failed(candidates)]
-        if not failed:
-            return
-        part = _part(model, batch, failed)
-        again = model.decode(part.windows, part.encoded, languages=part.languages, options=options)
+        again = listener.decode([pieces[index] for index in failed], options)
         for index, candidates in zip(failed, again, strict=True):
             heard[index] = candidates + heard[index]
 
 
-def _tell_terms(
-    model: BatchModel,
-    batch: Batch,
-    options: DecodeOptions,
-    rescorer: Rescorer,
-    heard: list[list[Candidate]],
-) -> None:
-    """Decode windows in which a term may have been misheard again, told of it.
-
-    What comes of it goes behind what was heard without.
-    """
+def _prompted(
+    listener: Listener,
+    pieces: Sequence[Piece],
+    rescorer: Rescorer | None,
+    heard: Sequence[Sequence[Candidate]],
+) -> list[list[Candidate]]:
+    """What is heard with terms in mind that no candidate holds, where one may have been said."""
+    prompted: list[list[Candidate]] = [[] for _ in pieces]
+    if rescorer is None:
+        return prompted
     for index, candidates in enumerate(heard):
         sound = [candidate for candidate in candidates if guards.is_sound(candidate)]
-        if not sound or guards.is_silence(candidates[0]):
-            continue
-        terms = rescorer.hotwords(sound, batch.languages[index])
+        terms = rescorer.hotwords(sound, pieces[index].language) if sound else ""
         if terms:
-            part = _part(model, batch, [index])
-            (told,) = model.decode(
-                part.windows,
-                part.encoded,
-                languages=part.languages,
-                options=replace(options, hotwords=terms),
-            )
-            heard[index] = candidates + told
+            options = replace(REFINE.first, hotwords=terms)
+            (prompted[index],) = listener.decode([pieces[index]], options)
+    return prompted
 
 
 def _has_failed(candidates: Sequence[Candidate]) -> bool:
@@ -185,24 +287,25 @@ def _has_failed(candidates: Sequence[Candidate]) -> bool:
     return not any(guards.is_sound(candidate) for candidate in candidates)
 
 
-def _judge(window: Window, candidates: Sequence[Candidate], rules: PassRules) -> Hearing:
-    sound = [candidate for candidate in candidates if guards.is_sound(candidate)]
+def _judge(
+    before: Hearing,
+    candidates: Sequence[Candidate],
+    prompted: Sequence[Candidate],
+    rescorer: Rescorer | None,
+) -> Hearing:
+    """The hearing, still without words unless it says what was heard before."""
+    nothing = replace(before, candidate=None, words=(), is_unclear=False)
     if not candidates or guards.is_silence(candidates[0]):
-        return Hearing(window, None)
+        return nothing
+    sound = [candidate for candidate in candidates if guards.is_sound(candidate)]
     if not sound:
-        return Hearing(window, None, is_unclear=True)
-    return Hearing(window, sound[rules.rescorer.choose(sound) if rules.rescorer else 0])
+        return replace(nothing, is_unclear=True)
+    sound += [candidate for candidate in prompted if guards.is_sound(candidate)]
+    best = sound[rescorer.choose(sound) if rescorer else 0]
+    if before.candidate is not None and before.candidate.tokens == best.tokens:
+        return before
+    return replace(nothing, candidate=best)
 
 
-def _says_the_same(before: Candidate | None, now: Candidate) -> bool:
-    return before is not None and before.tokens == now.tokens
-
-
-def _part(model: BatchModel, batch: Batch, indices: Sequence[int]) -> Batch:
-    if len(indices) == len(batch.windows):
-        return batch
-    return Batch(
-        [batch.windows[index] for index in indices],
-        model.select(batch.encoded, indices),
-        [batch.languages[index] for index in indices],
-    )
+def _flat(hearings: Sequence[Sequence[Hearing]]) -> list[Hearing]:
+    return [hearing for some in hearings for hearing in some]

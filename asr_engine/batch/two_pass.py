@@ -7,7 +7,7 @@ Each result has a checkpoint from which anybody can do the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +18,7 @@ from asr_engine.batch import passes
 from asr_engine.batch.channels import decode_planned
 from asr_engine.batch.decode import BLOCK_SAMPLES, open_audio, skip_to
 from asr_engine.batch.language import language_of_each, weigh
-from asr_engine.batch.passes import Batch, Hearing, PassRules
+from asr_engine.batch.passes import Hearing, Listener, Piece
 from asr_engine.batch.windows import find_windows, resume_from, take_group
 from asr_engine.errors import CancelledError, UnsupportedLanguageError
 from asr_engine.ports import BatchModel, Rescorer, SpeechFinder, Window
@@ -117,6 +117,7 @@ def transcribe(
     with open_audio(path, track=plan.track) as source:
         blocks = skip_to(decode_planned(source, plan), first_sample)
         reader = _Reader(blocks, first_sample, should_stop)
+        listener = Listener(model, reader.check)
         windows = find_windows(
             reader.blocks(),
             finder=finder,
@@ -128,7 +129,7 @@ def transcribe(
         while True:
             size = _group_size(model, progress)
             group = take_group(windows, size)
-            batches, guess = _encode(model, group, progress.guess, options, reader.check)
+            pieces, guess = _encode(listener, group, progress.guess, options)
             after = replace(
                 progress,
                 resume_samples=list(group[-1].resume_samples) if group else progress.resume_samples,
@@ -149,7 +150,7 @@ def transcribe(
                 language=guess,
             )
             # A draft that was yielded before an interruption is made again for what it found out.
-            drafts = _pass_over(model, batches, passes.DRAFT, None, reader.check)
+            drafts = passes.draft(listener, pieces)
             if options.is_draft_only:
                 yield replace(result, segments=_segments(drafts))
             else:
@@ -161,8 +162,7 @@ def transcribe(
                         is_drafted=True,
                     )
                     yield replace(result, segments=_segments(drafts), checkpoint=asdict(drafted))
-                rules = replace(passes.REFINE, rescorer=options.rescorer)
-                refined = _pass_over(model, batches, rules, drafts, reader.check)
+                refined = passes.refine(listener, drafts, rescorer=options.rescorer)
                 yield replace(result, pass_=Pass.REFINED, segments=_segments(refined))
             if is_last:
                 return
@@ -179,10 +179,10 @@ def refine_windows(
     if options.language and options.language not in model.languages:
         raise UnsupportedLanguageError(options.language)
     known = LanguageGuess(options.language, 1.0) if options.language else None
-    batches, _ = _encode(model, list(windows), known, options, lambda: None)
-    rules = replace(passes.REFINE, rescorer=options.rescorer)
-    heard = _pass_over(model, batches, rules, None, lambda: None)
-    return [list(hearing.segments()) for hearings in heard for hearing in hearings]
+    listener = Listener(model)
+    pieces, _ = _encode(listener, windows, known, options)
+    heard = passes.hear_well(listener, pieces, rescorer=options.rescorer)
+    return [list(_segments(hearings)) for hearings in heard]
 
 
 def _group_size(model: BatchModel, progress: _Progress) -> int:
@@ -190,59 +190,28 @@ def _group_size(model: BatchModel, progress: _Progress) -> int:
     return min(MAX_GROUP_WINDOWS, max(MIN_GROUP_WINDOWS, batches * model.batch_windows))
 
 
-def _batches(windows: list[Window], size: int) -> Iterable[list[Window]]:
-    return (windows[start : start + size] for start in range(0, len(windows), size))
-
-
 def _encode(
-    model: BatchModel,
-    group: list[Window],
+    listener: Listener,
+    windows: Sequence[Window],
     known: LanguageGuess | None,
     options: TwoPassOptions,
-    check: Callable[[], None],
-) -> tuple[list[Batch], LanguageGuess | None]:
-    """The group encoded, each window with its language, and the language of most of it."""
-    encoded = []
-    for windows in _batches(group, model.batch_windows):
-        encoded.append((windows, model.encode(windows)))
-        check()
-    if not group:
+) -> tuple[list[Piece], LanguageGuess | None]:
+    """The windows encoded, each with its language, and the language of most of them."""
+    places = listener.encode(windows)
+    if not windows:
         return [], known
     scores = []
     if known is None or options.mixes_languages:
-        scores = [model.language_scores(windows, output) for windows, output in encoded]
-    guess = known or weigh(group, [score for batch in scores for score in batch])
-    return [
-        Batch(
-            windows,
-            output,
-            language_of_each(scores[index], otherwise=guess.language)
-            if options.mixes_languages
-            else [guess.language] * len(windows),
-        )
-        for index, (windows, output) in enumerate(encoded)
-    ], guess
+        scores = listener.language_scores(windows, places)
+    guess = known or weigh(windows, scores)
+    languages = [guess.language] * len(windows)
+    if options.mixes_languages:
+        languages = language_of_each(scores, otherwise=guess.language)
+    return [Piece(*piece) for piece in zip(windows, places, languages, strict=True)], guess
 
 
-def _pass_over(
-    model: BatchModel,
-    batches: Sequence[Batch],
-    rules: PassRules,
-    earlier: Sequence[Sequence[Hearing]] | None,
-    check: Callable[[], None],
-) -> list[list[Hearing]]:
-    heard = []
-    for index, batch in enumerate(batches):
-        before = earlier[index] if earlier is not None else None
-        heard.append(passes.hear(model, batch, rules, earlier=before))
-        check()
-    return heard
-
-
-def _segments(heard: Sequence[Sequence[Hearing]]) -> tuple[Segment, ...]:
-    segments = (
-        segment for hearings in heard for hearing in hearings for segment in hearing.segments()
-    )
+def _segments(hearings: Sequence[Hearing]) -> tuple[Segment, ...]:
+    segments = (segment for hearing in hearings for segment in hearing.segments())
     # Windows of two channels lie beside each other.
     return tuple(sorted(segments, key=lambda segment: (segment.start_ms, segment.end_ms)))
 

@@ -9,9 +9,7 @@ import pytest
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import ScriptedBatchModel, encode_blocks
-from asr_engine.batch import passes
-from asr_engine.batch.passes import Batch, PassRules, hear
-from asr_engine.batch.rescoring import Rescorer
+from asr_engine.batch.passes import Hearing, Listener, Piece, draft, hear_well, refine
 from asr_engine.ports import Candidate, DecodeOptions, Window, WindowSpan
 from asr_engine.results import Segment, Word
 
@@ -20,14 +18,19 @@ BETTER = Candidate("I am there.", -0.4, 0.0, 1.0, tokens="better")
 LOOP = Candidate("I am here. " * 40, -0.1, 0.0, 9.0, tokens="loop")
 NOISE = Candidate("Grwl.", -1.7, 0.1, 1.0, tokens="noise")
 SILENCE = Candidate("Thank you.", -1.2, 0.9, 1.0, tokens="silence")
+UNSURE = 0.3
 
 
 class Says(ScriptedBatchModel):
     """Answers each call of `decode` with the next of its candidates for the windows."""
 
-    def __init__(self, *answers: list[list[Candidate]]) -> None:
+    batch_windows = 8
+
+    def __init__(self, *answers: list[list[Candidate]], confidence: Sequence[float] = ()) -> None:
         self._answers = list(answers)
+        self._confidence = list(confidence)
         self.asked: list[tuple[int, DecodeOptions]] = []
+        self.timed: list[str] = []
 
     def decode(
         self,
@@ -43,89 +46,187 @@ class Says(ScriptedBatchModel):
     def time_words(
         self, windows: Sequence[Window], encoded: object, candidates: Any, *, languages: Any
     ) -> list[list[Segment]]:
+        self.timed += [candidate.text for candidate in candidates]
         return [
-            [Segment(0, 900, candidate.text, (Word(candidate.text, 100, 900),))]
+            [
+                Segment(
+                    0,
+                    900,
+                    candidate.text,
+                    (Word(candidate.text, 100, 900, self._confidence.pop(0)),)
+                    if self._confidence
+                    else (Word(candidate.text, 100, 900, 1.0),),
+                )
+            ]
             for candidate in candidates
         ]
 
 
-def batch(model: ScriptedBatchModel, windows: int = 1, seconds: float = 2.0) -> Batch:
+def pieces(listener: Listener, windows: int = 1, seconds: float = 2.0) -> list[Piece]:
     samples = encode_blocks(range(round(seconds * 10)))
     spans = (WindowSpan(0, 5 * SAMPLE_RATE, 0, len(samples)),)
     framed = [Window(5 * SAMPLE_RATE, samples, spans)] * windows
-    return Batch(framed, model.encode(framed), ["en"] * windows)
+    places = listener.encode(framed)
+    return [Piece(window, place, "en") for window, place in zip(framed, places, strict=True)]
 
 
-def segments(model: ScriptedBatchModel, rules: PassRules, **how: Any) -> list[list[Segment]]:
-    return [list(hearing.segments()) for hearing in hear(model, batch(model, **how), rules)]
+def segments(hearings: Sequence[Hearing]) -> list[list[Segment]]:
+    return [list(hearing.segments()) for hearing in hearings]
 
 
-@pytest.mark.parametrize("rules", [passes.DRAFT, passes.REFINE])
-def test_text_where_nobody_spoke_is_left_out_without_a_mark(rules: PassRules) -> None:
-    assert segments(Says([[SILENCE]]), rules) == [[]]
+def texts(hearings: Sequence[Hearing]) -> list[str]:
+    return [segment.text for hearing in hearings for segment in hearing.segments()]
 
 
-@pytest.mark.parametrize("rules", [passes.DRAFT, passes.REFINE])
-def test_a_loop_is_decoded_again_without_repetition(rules: PassRules) -> None:
+def drafted(model: Says, **how: Any) -> list[Hearing]:
+    listener = Listener(model)
+    return draft(listener, pieces(listener, **how))
+
+
+def heard_well(model: Says, **how: Any) -> list[Hearing]:
+    listener = Listener(model)
+    rescorer = how.pop("rescorer", None)
+    return [
+        hearing
+        for hearings in hear_well(listener, pieces(listener, **how), rescorer=rescorer)
+        for hearing in hearings
+    ]
+
+
+EITHER = pytest.mark.parametrize("hear", [drafted, heard_well])
+
+
+@EITHER
+def test_text_where_nobody_spoke_is_left_out_without_a_mark(hear: Any) -> None:
+    assert segments(hear(Says([[SILENCE]]))) == [[]]
+
+
+@EITHER
+def test_a_loop_is_decoded_again_without_repetition(hear: Any) -> None:
     model = Says([[LOOP]], [[GOOD]])
-    ((segment,),) = segments(model, rules)
-    assert segment.text == GOOD.text
+    assert texts(hear(model)) == [GOOD.text]
     assert model.asked[1][1].avoids_repetition
 
 
-def test_only_windows_that_failed_are_decoded_again() -> None:
+@EITHER
+def test_only_windows_that_failed_are_decoded_again(hear: Any) -> None:
     model = Says([[GOOD], [LOOP], [GOOD]], [[BETTER]])
-    heard = segments(model, passes.DRAFT, windows=3)
-    assert [one[0].text for one in heard] == [GOOD.text, BETTER.text, GOOD.text]
+    assert texts(hear(model, windows=3)) == [GOOD.text, BETTER.text, GOOD.text]
     assert [windows for windows, _ in model.asked] == [3, 1]
 
 
 def test_a_sound_candidate_further_down_is_taken_without_a_retry() -> None:
-    model = Says([[LOOP, GOOD]])
-    ((segment,),) = segments(model, passes.REFINE)
-    assert segment.text == GOOD.text
+    assert texts(heard_well(Says([[LOOP, GOOD]]))) == [GOOD.text]
 
 
 def test_retries_rise_in_temperature() -> None:
     model = Says(*[[[NOISE]]] * 4)
-    segments(model, passes.REFINE)
+    heard_well(model)
     temperatures = [options.temperature for _, options in model.asked]
     assert temperatures == sorted(temperatures)
     assert temperatures[-1] > 0
 
 
 def test_what_never_gets_sound_is_marked_and_not_written_down() -> None:
-    ((mark,),) = segments(Says(*[[[LOOP]]] * 4), passes.REFINE)
+    ((mark,),) = segments(heard_well(Says(*[[[LOOP]]] * 4)))
     assert (mark.text, mark.words, mark.mark) == ("", (), "unclear")
     assert (mark.start_ms, mark.end_ms) == (5_000, 7_000)
 
 
 def test_a_moment_that_never_gets_sound_is_not_missed() -> None:
-    assert segments(Says(*[[[LOOP]]] * 4), passes.REFINE, seconds=0.5) == [[]]
+    assert segments(heard_well(Says(*[[[LOOP]]] * 4), seconds=0.5)) == [[]]
+
+
+def test_a_refined_text_stands_in_the_place_of_its_draft() -> None:
+    model = Says([[GOOD], [GOOD]], [[GOOD], [BETTER]])
+    listener = Listener(model)
+    first = draft(listener, pieces(listener, windows=2))
+    assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
+
+
+def test_a_text_that_stays_keeps_its_times() -> None:
+    model = Says([[GOOD], [GOOD]], [[GOOD], [BETTER]])
+    listener = Listener(model)
+    refine(listener, draft(listener, pieces(listener, windows=2)), rescorer=None)
+    assert model.timed == [GOOD.text, GOOD.text, BETTER.text]
+
+
+class Frugal(Says):
+    """May hear a quarter of the words again."""
+
+    refine_share = 0.25
+
+
+def test_a_frugal_refine_pass_hears_the_most_doubtful_again() -> None:
+    model = Frugal([[GOOD]] * 4, [[BETTER]], confidence=[0.9, UNSURE, 0.9, 0.9])
+    listener = Listener(model)
+    refined = refine(listener, draft(listener, pieces(listener, windows=4)), rescorer=None)
+    assert texts(refined) == [GOOD.text, BETTER.text, GOOD.text, GOOD.text]
+
+
+def test_a_frugal_refine_pass_trusts_what_is_beyond_doubt() -> None:
+    model = Frugal([[GOOD]] * 4)
+    listener = Listener(model)
+    refined = refine(listener, draft(listener, pieces(listener, windows=4)), rescorer=None)
+    assert texts(refined) == [GOOD.text] * 4
+
+
+def test_a_frugal_refine_pass_hears_what_has_no_words_again() -> None:
+    model = Frugal([[GOOD], [LOOP]], [[LOOP]], [[BETTER]])
+    listener = Listener(model)
+    first = draft(listener, pieces(listener, windows=2))
+    assert [segment.mark for hearing in first for segment in hearing.segments()][1] == "unclear"
+    assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
+
+
+class Prefers:
+    """A rescorer that wants one text, and asks for its terms where it is not there."""
+
+    def __init__(self, text: str, hotwords: str = "") -> None:
+        self._text, self._hotwords = text, hotwords
+
+    def choose(self, candidates: Sequence[Candidate]) -> int:
+        assert NOISE not in candidates
+        found = [index for index, one in enumerate(candidates) if one.text == self._text]
+        return found[0] if found else 0
+
+    def hotwords(self, candidates: Sequence[Candidate], language: str) -> str:
+        return "" if any(one.text == self._text for one in candidates) else self._hotwords
 
 
 def test_the_rescorer_chooses_among_the_sound_candidates() -> None:
-    class Last:
-        def choose(self, candidates: Sequence[Candidate]) -> int:
-            assert NOISE not in candidates
-            return len(candidates) - 1
-
-        def hotwords(self, candidates: Sequence[Candidate], language: str) -> str:
-            return ""
-
-    rules = PassRules(passes.REFINE.first, rescorer=Last())
-    ((segment,),) = segments(Says([[GOOD, BETTER, NOISE]]), rules)
-    assert segment.text == BETTER.text
+    model = Says([[GOOD, BETTER, NOISE]])
+    assert texts(heard_well(model, rescorer=Prefers(BETTER.text))) == [BETTER.text]
 
 
-def test_windows_in_which_a_term_may_have_been_misheard_are_heard_again_told_of_it() -> None:
-    misheard = Candidate("I live at Helsten.", -0.3, 0.0, 1.0, tokens="misheard")
-    mended = Candidate("I live at Helstone.", -0.1, 0.0, 1.0, tokens="mended")
-    model = Says([[GOOD], [misheard], [SILENCE]], [[mended]])
-    rules = PassRules(passes.REFINE.first, rescorer=Rescorer([("Helstone", 3.0)]))
-    heard = segments(model, rules, windows=3)
-    assert [[one.text for one in window] for window in heard] == [[GOOD.text], [mended.text], []]
-    assert [(windows, options.hotwords) for windows, options in model.asked] == [
-        (3, ""),
-        (1, "Helstone"),
-    ]
+def test_a_term_that_no_candidate_holds_is_told_to_the_decoder() -> None:
+    model = Says([[GOOD]], [[BETTER]])
+    assert texts(heard_well(model, rescorer=Prefers(BETTER.text, "there"))) == [BETTER.text]
+    assert [options.hotwords for _, options in model.asked] == ["", "there"]
+
+
+def test_a_frugal_refine_pass_hears_what_sounds_like_a_term_again() -> None:
+    model = Frugal([[GOOD], [BETTER]], [[GOOD]], [[BETTER]])
+    listener = Listener(model)
+    rescorer = Prefers(BETTER.text, "there")
+    refined = refine(listener, draft(listener, pieces(listener, windows=2)), rescorer=rescorer)
+    assert texts(refined) == [BETTER.text, BETTER.text]
+
+
+def test_work_may_stop_after_each_batch() -> None:
+    class OneByOne(Says):
+        batch_windows = 1
+
+    class StopError(Exception):
+        pass
+
+    model = OneByOne([[GOOD]], [[GOOD]], [[GOOD]])
+
+    def check() -> None:
+        if len(model.asked) == 2:
+            raise StopError
+
+    listener = Listener(model, check)
+    with pytest.raises(StopError):
+        draft(listener, pieces(listener, windows=3))
+    assert len(model.asked) == 2

@@ -310,7 +310,7 @@ class Forgetful(Model):
         self,
         windows: Sequence[Window],
         encoded: object,
-        candidates: Sequence[Candidate | None],
+        candidates: Sequence[Candidate],
         *,
         languages: Sequence[str],
     ) -> list[list[Segment]]:
@@ -335,7 +335,7 @@ class Deaf(Model):
         self,
         windows: Sequence[Window],
         encoded: object,
-        candidates: Sequence[Candidate | None],
+        candidates: Sequence[Candidate],
         *,
         languages: Sequence[str],
     ) -> list[list[Segment]]:
