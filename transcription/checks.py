@@ -77,6 +77,8 @@ def models_needed(settings: EngineSettings) -> set[str]:
         needed |= {settings.batch_model, "silero-vad"}
     if settings.lm:
         needed.add(settings.lm)
+    if settings.speaker_backend == "embedded" and settings.batch_backend != "scripted":
+        needed.add("speakers")
     return needed
 
 

@@ -1,0 +1,1 @@
+"""Who spoke when: what a diariser is asked, how voices become speakers, and how well. No models."""
