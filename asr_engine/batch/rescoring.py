@@ -121,10 +121,11 @@ class Rescorer:
         changed = _other_changes(heard, units, places)
         if changed is None:
             return float("-inf"), False, 0, 0.0
-        score = min(candidate.mean_log_probability, first.mean_log_probability) * max(1, len(heard))
-        score += sum(BONUS * place.phrase.weight for place in places)
+        mean = min(candidate.mean_log_probability, first.mean_log_probability)
         if self._lm is not None:
-            score += LANGUAGE_MODEL * self._lm.log_probability(units)
+            # A mean as well: otherwise the text with the fewest words would win.
+            mean += LANGUAGE_MODEL * self._lm.log_probability(units) / max(1, len(units))
+        score = mean * max(1, len(heard)) + sum(BONUS * place.phrase.weight for place in places)
         return score, candidate is first, -changed, candidate.mean_log_probability
 
     def _places(self, units: Sequence[str]) -> Iterator[_Place]:

@@ -103,6 +103,11 @@ def test_a_language_model_chooses_as_well() -> None:
     assert chosen(Rescorer([], Prefers("their")), heard, other) == "their house"
 
 
+def test_a_language_model_that_knows_no_word_prefers_no_short_text() -> None:
+    heard, shorter = candidate("we never saw it", -0.3), candidate("we never saw", -0.31)
+    assert chosen(Rescorer([], Prefers("x")), heard, shorter) == heard.text
+
+
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=5))
 def test_any_text_is_chosen_from(texts: list[str]) -> None:
     candidates = [candidate(text) for text in texts]
