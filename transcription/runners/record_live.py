@@ -85,7 +85,7 @@ class Recorder:
         self._syncs: dict[str, Future[int]] = {}
         self._sync_pool = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync")
         self._finisher = Finisher()
-        self._refining = RefineRequests()
+        self._refining = RefineRequests(broker)
         self._is_leading = False
         self._has_pending = True
         self._audio_run = ""

@@ -32,6 +32,7 @@ from transcription.runners.pacing import LivePace
 from transcription.runners.slices import Models
 from transcription.services import live_refinement, live_sessions
 from transcription.services.glossary import phrases_for
+from transcription.services.live_refinement import ASKED_KEY
 
 log = structlog.get_logger(__name__)
 
@@ -91,6 +92,7 @@ class LiveRefiner:
         ends_at_s = time.monotonic() + TURN_S
         url = settings.SITE.broker_url
         with redis.Redis.from_url(url, socket_timeout=30) as broker:
+            broker.delete(ASKED_KEY)
             while (
                 live_refinement.has_due()
                 and not self._must_wait(must_stop)

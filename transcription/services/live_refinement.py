@@ -23,6 +23,9 @@ REFINED_WITHIN: Final = timedelta(minutes=5)
 """Of an utterance's end: nobody looks at older lines, and the backlog is bounded."""
 MAX_ATTEMPTS: Final = 3
 """On each of which a worker died, or the model failed."""
+ASKED_KEY: Final = "live:refine:asked"
+"""Broker: a worker has been woken, and has not looked yet; expires after ASKED_S."""
+ASKED_S: Final = 60
 LOOKED_AT: Final = 500
 """Utterances among which turns are taken."""
 

@@ -37,7 +37,7 @@ from transcription.runners.pacing import LivePace
 from transcription.runners.refine_live import LiveRefiner, better_words, window_of
 from transcription.runners.slices import Models
 from transcription.services import live_refinement, live_sessions
-from transcription.services.live_refinement import MAX_ATTEMPTS
+from transcription.services.live_refinement import ASKED_KEY, MAX_ATTEMPTS
 from webapp.accounts.models import User
 from webapp.config import site_settings
 
@@ -189,6 +189,12 @@ def test_switched_off_it_loads_no_model(
     close_utterance(session, 0, "live")
     take_turn(load=lambda: pytest.fail("a model was loaded"))
     assert shown(session) == ["live"]
+
+
+def test_a_worker_that_looks_may_be_woken_again(session: LiveSession, broker: Redis) -> None:
+    broker.set(ASKED_KEY, "1")
+    take_turn()
+    assert not broker.exists(ASKED_KEY)
 
 
 def test_without_anything_to_hear_no_model_is_loaded(session: LiveSession) -> None:
