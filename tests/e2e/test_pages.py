@@ -179,6 +179,7 @@ def test_player_follows_clicks_and_keys(logged_in_page: Page, recording_address:
     here = audio.evaluate("audio => audio.currentTime")
     page.keyboard.press("ArrowLeft")
     assert audio.evaluate("audio => audio.currentTime") == pytest.approx(max(0, here - 5), abs=0.1)
+    page.keyboard.press("k")  # to where a sentence begins: five seconds back nobody may speak
     spoken = page.evaluate("[...CSS.highlights.get('spoken-word')].map(String).join()")
     assert spoken.strip()
     page.get_by_role("slider", name="Position").focus()
@@ -186,6 +187,57 @@ def test_player_follows_clicks_and_keys(logged_in_page: Page, recording_address:
     assert audio.evaluate("audio => audio.currentTime") == 0
     page.keyboard.press("ArrowUp")
     assert audio.evaluate("audio => audio.currentTime") == pytest.approx(5, abs=0.1)
+
+
+def growth(*refined: int, draft: int | None = None) -> str:
+    """What the server answers while a transcript grows: lines by index, and the tail."""
+
+    def paragraph(index: int, text: str) -> str:
+        line = f'<span class="line" data-index="{index}" data-start="0" data-end="9" data-words="">'
+        return f'<div class="paragraph"><p>{line}{text} {index}.</span></p></div>'
+
+    tail = "" if draft is None else paragraph(draft, "Draft")
+    return "".join(paragraph(index, "Refined") for index in refined) + (
+        '<div class="transcript" id="transcript-tail" hx-swap-oob="true"'
+        f' data-tail="{draft or ""}" data-revision="7">{tail}</div>'
+    )
+
+
+def test_refined_text_takes_the_place_of_the_draft_while_the_page_is_open(
+    logged_in_page: Page, recording_address: str
+) -> None:
+    page = logged_in_page
+    answers = [
+        ("innerHTML", growth(0, draft=1)),
+        ("beforeend", growth(1, draft=2)),
+        ("beforeend", growth(draft=3)),
+        ("beforeend", growth(2, 3)),
+    ]
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url.partition("?")[2])
+        swap, body = answers[len(asked) - 1]
+        route.fulfill(body=body, content_type="text/html", headers={"HX-Reswap": swap})
+
+    page.goto(recording_address)
+    page.route("**/transcript/*", answer)
+    page.route("**/status/*", lambda route: route.fulfill(status=204))  # it asks for text as well
+    shown = [
+        (["Refined 0."], ["Draft 1."]),
+        (["Refined 0.", "Refined 1."], ["Draft 2."]),
+        (["Refined 0.", "Refined 1."], ["Draft 3."]),
+        (["Refined 0.", "Refined 1.", "Refined 2.", "Refined 3."], []),
+    ]
+    for refined, draft in shown:
+        page.evaluate("document.dispatchEvent(new Event('connection:back'))")
+        expect(page.locator("#transcript .line")).to_have_text(refined)
+        expect(page.locator("#transcript-tail .line")).to_have_text(draft)
+    assert asked[1:] == [
+        "revision=7&after=0&tail=1",
+        "revision=7&after=1&tail=2",
+        "revision=7&after=1&tail=3",
+    ]
 
 
 def test_menu_closes_when_a_download_is_chosen(
