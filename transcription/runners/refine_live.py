@@ -71,16 +71,17 @@ class LiveRefiner:
         self._looked_at_s = 0.0
 
     def take_turn_between(self, *, must_stop: Callable[[], bool]) -> None:
-        """`take_turn`, at most once in LOOK_EVERY_S."""
-        if time.monotonic() - self._looked_at_s >= LOOK_EVERY_S:
-            self.take_turn(must_stop=must_stop)
+        """`take_turn`, at most once in LOOK_EVERY_S, and for no longer than the job has had."""
+        since_s = time.monotonic() - self._looked_at_s
+        if since_s >= LOOK_EVERY_S:
+            self.take_turn(must_stop=must_stop, turn_s=min(TURN_S, since_s))
 
-    def take_turn(self, *, must_stop: Callable[[], bool]) -> None:
-        """Hear what waits, until `must_stop` or for TURN_S. Raises nothing."""
+    def take_turn(self, *, must_stop: Callable[[], bool], turn_s: float = TURN_S) -> None:
+        """Hear what waits: a batch, or more for `turn_s`, until `must_stop`. Raises nothing."""
         if settings.SITE.live_refine == "off":
             return
         try:
-            self._work(must_stop)
+            self._work(must_stop, time.monotonic() + turn_s)
         except Exception as error:  # noqa: BLE001 - the job that waits behind must not suffer
             # Its text could quote what was said, so only its kind and its place are logged.
             log.error(  # noqa: TRY400 - no traceback for the same reason
@@ -88,22 +89,17 @@ class LiveRefiner:
             )
         self._looked_at_s = time.monotonic()
 
-    def _work(self, must_stop: Callable[[], bool]) -> None:
-        ends_at_s = time.monotonic() + TURN_S
+    def _work(self, must_stop: Callable[[], bool], ends_at_s: float) -> None:
         url = settings.SITE.broker_url
         with redis.Redis.from_url(url, socket_timeout=30) as broker:
             broker.delete(ASKED_KEY)
-            while (
-                live_refinement.has_due()
-                and not self._must_wait(must_stop)
-                and not must_stop()
-                and time.monotonic() < ends_at_s
-            ):
+            while live_refinement.has_due() and not self._must_wait(must_stop) and not must_stop():
                 models = self._load()
                 batch = self._claim_batch(broker, models.model.batch_windows)
-                if not batch:
+                if batch:
+                    self._refine(broker, models, batch)
+                if not batch or time.monotonic() >= ends_at_s:
                     return
-                self._refine(broker, models, batch)
 
     def _must_wait(self, must_stop: Callable[[], bool]) -> bool:
         """Live captions come first: late ones make this wait, or leave it for another time."""

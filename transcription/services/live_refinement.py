@@ -45,10 +45,10 @@ def has_due() -> bool:
 
 def due_utterances() -> list[LiveUtterance]:
     """Those that wait, the one whose turn it is first, with their sessions."""
-    newest = _waiting().select_related("session").order_by("-stored_at", "-id")[:LOOKED_AT]
+    newest = _waiting().select_related("session").order_by("-stored_at", "-id")
     turns: Counter[object] = Counter()
     ranked = []
-    for place, utterance in enumerate(newest):
+    for place, utterance in enumerate(newest.defer("words")[:LOOKED_AT]):
         ranked.append((turns[utterance.session_id], place, utterance))
         turns[utterance.session_id] += 1
     return [utterance for _, _, utterance in sorted(ranked, key=lambda rank: rank[:2])]

@@ -66,7 +66,7 @@ def session(alice: User, broker: Redis) -> LiveSession:
 def close_utterance(
     session: LiveSession, number: int, text: str = "what the live pass heard of it", **fields: Any
 ) -> LiveUtterance:
-    start_ms, end_ms = SPANS_MS[number]
+    start_ms, end_ms = SPANS_MS[number % 2]
     event = EngineEvent(
         EngineEventKind.FINAL,
         str(session.id),
@@ -253,6 +253,15 @@ def test_a_turn_ends_when_the_worker_must(session: LiveSession) -> None:
     close_utterance(session, 0, "live")
     refiner().take_turn(must_stop=lambda: True)
     assert shown(session) == ["live"]
+
+
+def test_a_turn_is_over_when_its_time_is(session: LiveSession) -> None:
+    """Of a backlog the newest lines are heard, and others get their turn."""
+    for number in range(6):
+        close_utterance(session, number, start_ms=500, end_ms=1500)
+    refiner().take_turn(must_stop=lambda: False, turn_s=0)
+    heard = LiveUtterance.objects.exclude(refined_at=None).order_by("utterance")
+    assert [utterance.utterance for utterance in heard] == [2, 3, 4, 5]  # the model's batch
 
 
 def test_a_long_job_does_not_keep_a_live_utterance_waiting(
