@@ -33,6 +33,7 @@ def test_missing_model_is_named_with_the_command_that_fetches_it(
         "Run `manage.py models fetch whisper-base`.",
         "Run `manage.py models fetch whisper-tiny.en`.",
         "Run `manage.py models fetch silero-vad`.",
+        "Run `manage.py models fetch speakers`.",
     }
 
 

@@ -20,6 +20,7 @@ from django.db import DatabaseError, close_old_connections, connection
 
 from asr_engine import registry
 from asr_engine.config import engine_settings
+from asr_engine.diarisation.port import SpeakerDiariser
 from asr_engine.errors import CancelledError, EngineError
 from transcription.errors import LeaseLostError
 from transcription.runners.ending import ENDING
@@ -79,6 +80,12 @@ def loaded_models() -> Models:
     )
 
 
+@functools.cache
+def loaded_diariser() -> SpeakerDiariser | None:
+    """What tells speakers apart, loaded for the first job that asks for it. Raises ModelError."""
+    return registry.speaker_diariser(engine_settings())
+
+
 def refine_live_now(worker: str) -> None:
     """Hear closed utterances of live sessions again, where any wait, under the name `worker`."""
     _live_refiner(worker).take_turn(must_stop=ENDING.is_set)
@@ -96,7 +103,13 @@ def _run(claim: Claim, hold: _Hold) -> None:
         return pace.wait_for_live(stop=hold.must_stop) or hold.must_stop()
 
     try:
-        is_done = work_on(claim, models=loaded_models(), slice_s=SLICE_S, should_stop=should_stop)
+        found = work_on(
+            claim,
+            models=loaded_models(),
+            load_diariser=loaded_diariser,
+            slice_s=SLICE_S,
+            should_stop=should_stop,
+        )
     except CancelledError:
         if hold.is_lost:
             raise LeaseLostError from None
@@ -117,10 +130,15 @@ def _run(claim: Claim, hold: _Hold) -> None:
         )
         _fail(claim, INTERNAL_CODE, INTERNAL_PROBLEM, is_retryable=True)
     else:
-        if is_done:
-            jobs.finish_job(claim=claim, model_name=loaded_models().model.name)
-        else:
+        if found is None:
             jobs.requeue_job(claim=claim)
+        else:
+            jobs.finish_job(
+                claim=claim,
+                model_name=loaded_models().model.name,
+                spoken=found.spoken,
+                notice=found.notice,
+            )
 
 
 def _fail(claim: Claim, code: str, problem: str, *, is_retryable: bool) -> None:

@@ -1,4 +1,4 @@
-"""What is done in one slice of a job: its two passes over the recording.
+"""What is done in one slice of a job: its two passes over the recording, then who spoke.
 
 Each pass of each group is stored with the checkpoint from which another worker goes on. Who has the
 job, and how it ends, is `batch_job`'s.
@@ -14,14 +14,17 @@ from typing import Final
 from asr_engine.batch import two_pass
 from asr_engine.batch.rescoring import Rescorer
 from asr_engine.batch.two_pass import GroupResult, Pass, TwoPassOptions
+from asr_engine.diarisation.port import SpeakerDiariser
 from asr_engine.ports import BatchModel, LanguageModel, SpeechFinder
 from asr_engine.scripts import written
 from asr_engine.tracks import ChannelMode, ChannelPlan
 from transcription.models import Job, RevisionKind
+from transcription.runners import speakers
+from transcription.runners.speakers import Found
 from transcription.services import jobs, tracks
 from transcription.services.chinese import script_of
 from transcription.services.glossary import phrases_for
-from transcription.services.jobs import Claim, Progress
+from transcription.services.jobs import SPEAKERS, Claim, Progress
 
 DRAFT_SHARE: Final = 0.8
 """Of the work on a group, so that a job's progress goes on while its text is refined."""
@@ -37,11 +40,44 @@ class Models:
 
 
 def work_on(
-    claim: Claim, *, models: Models, slice_s: float, should_stop: Callable[[], bool]
+    claim: Claim,
+    *,
+    models: Models,
+    load_diariser: Callable[[], SpeakerDiariser | None],
+    slice_s: float,
+    should_stop: Callable[[], bool],
+) -> Found | None:
+    """Work until the slice is over; None while there is more to do."""
+    begun = time.monotonic()
+    plan = _plan(claim.job)
+    if claim.job.stage != SPEAKERS:
+        if not _transcribe(
+            claim, models=models, plan=plan, slice_s=slice_s, should_stop=should_stop
+        ):
+            return None
+        if not speakers.are_wanted(claim, plan):
+            return Found()
+    return speakers.find_speakers(
+        claim,
+        load=load_diariser,
+        model_name=models.model.name,
+        plan=plan,
+        slice_s=slice_s - (time.monotonic() - begun),
+        should_stop=should_stop,
+    )
+
+
+def _transcribe(
+    claim: Claim,
+    *,
+    models: Models,
+    plan: ChannelPlan,
+    slice_s: float,
+    should_stop: Callable[[], bool],
 ) -> bool:
     """Do groups until the slice is over; True when all audio has been heard."""
     job = claim.job
-    plan, script = _plan(job), script_of(job.recording)
+    script = script_of(job.recording)
     done_ms = job.audio_done_ms
     begun = group_begun = time.monotonic()
     for group in two_pass.transcribe(
@@ -85,8 +121,7 @@ def work_on(
 
 def _plan(job: Job) -> ChannelPlan:
     """The plan that the job began with, whatever has been chosen since."""
-    if job.checkpoint:
-        begun = job.checkpoint["plan"]
+    if begun := job.checkpoint.get("plan"):
         return ChannelPlan(begun["track"], ChannelMode(begun["mode"]))
     return tracks.plan_for(job.recording)
 
