@@ -31,7 +31,7 @@ def progress_of(recording: Recording, job: Job | None, place: int | None = None)
         return Progress("Waiting", "", is_open=True)
     if job.is_cancel_requested:
         return Progress("Stopping", "", is_open=True)
-    if job.state == JobState.RUNNING or job.audio_done_ms:
+    if job.state == JobState.RUNNING or job.audio_done_ms or job.stage == SPEAKERS:
         return _running(job)
     if not place:
         return Progress("Waiting to be transcribed", "", is_open=True)

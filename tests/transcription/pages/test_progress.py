@@ -55,6 +55,12 @@ def test_the_search_for_speakers_says_that_the_text_is_complete() -> None:
     assert progress.detail == "The text is complete."
 
 
+def test_a_job_that_waits_to_look_for_speakers_is_not_new() -> None:
+    waiting = job(state=JobState.QUEUED, stage=SPEAKERS)
+    progress = progress_of(recording(RecordingState.QUEUED), waiting, 2)
+    assert progress.words == "Telling speakers apart · just started"
+
+
 def test_unfinished_work_is_never_a_hundred_percent() -> None:
     running = job(audio_done_ms=100_000, work_seconds=1)
     assert progress_of(recording(RecordingState.TRANSCRIBING), running).percent == 99
