@@ -109,6 +109,8 @@ class Command(BaseCommand):
             if group.pass_ is last_pass:
                 segments += group.segments
             spoken = group.language.language if group.language else spoken
+            # Of the track that is heard; the probe looked at the default one.
+            duration_ms = group.audio_total_ms
             self._show(path, group.audio_done_ms / duration_ms)
         self._hide()
         took_s = time.monotonic() - begun
