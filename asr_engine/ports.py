@@ -137,6 +137,7 @@ class Window:
 
     `channel` is the label of a channel that is heard on its own. `resume_samples` says from where
     each channel must be heard again once this window is done; empty where work cannot resume there.
+    `features` are what a model has prepared.
     """
 
     start_sample: int
@@ -144,6 +145,7 @@ class Window:
     spans: tuple[WindowSpan, ...] = ()
     channel: str | None = None
     resume_samples: tuple[int, ...] = ()
+    features: object = None
 
     @property
     def end_sample(self) -> int:
@@ -206,6 +208,13 @@ class BatchModel(Protocol):
     @property
     def refine_share(self) -> float:
         """Share of the words that a refine pass may hear again; 1 is all."""
+
+    @property
+    def works_beside(self) -> bool:
+        """Whether it has a device of its own, so that others may use the cores meanwhile."""
+
+    def prepare(self, window: Window) -> Window:
+        """The window with its features, which spares `encode` the work; in any thread."""
 
     def encode(self, windows: Sequence[Window]) -> object: ...
 

@@ -10,7 +10,7 @@ reordered shows as wrong text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -313,9 +313,13 @@ class ScriptedBatchModel:
     languages: tuple[str, ...] = ("en",)
     batch_windows = 4
     refine_share = 1.0
+    works_beside = False
+
+    def prepare(self, window: Window) -> Window:
+        return replace(window, features=self._read(window))
 
     def encode(self, windows: Sequence[Window]) -> object:
-        return [self._read(window) for window in windows]
+        return [window.features or self._read(window) for window in windows]
 
     def gather(self, places: Sequence[tuple[object, int]]) -> object:
         return [_words_of(encoded)[index] for encoded, index in places]

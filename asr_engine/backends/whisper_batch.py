@@ -6,10 +6,11 @@ The decoding is that of faster-whisper's BatchedInferencePipeline, with its N-be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asr_engine.audio import SAMPLE_RATE, samples_to_ms
 from asr_engine.backends.whisper_models import load_whisper
@@ -79,12 +80,28 @@ class WhisperBatchModel:
     def _is_on_cpu(self) -> bool:
         return bool(self._whisper.model.device == "cpu")
 
+    @property
+    def works_beside(self) -> bool:
+        return not self._is_on_cpu
+
+    def prepare(self, window: Window) -> Window:
+        return replace(window, features=self._features(window))
+
     def encode(self, windows: Sequence[Window]) -> _Encoded:
+        features = [
+            window.features if isinstance(window.features, np.ndarray) else self._features(window)
+            for window in windows
+        ]
+        return _Encoded(self._whisper.encode(np.stack(features)))
+
+    def _features(self, window: Window) -> NDArray[np.float32]:
+        """Mel frames [n, 3000]."""
         from faster_whisper.audio import pad_or_trim
 
-        extract = self._whisper.feature_extractor
-        features = np.stack([pad_or_trim(extract(window.samples)[:, :-1]) for window in windows])
-        return _Encoded(self._whisper.encode(features))
+        features: NDArray[np.float32] = pad_or_trim(
+            self._whisper.feature_extractor(window.samples)[:, :-1]
+        )
+        return features
 
     def gather(self, places: Sequence[tuple[object, int]]) -> _Encoded:
         import ctranslate2

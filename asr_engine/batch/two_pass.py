@@ -8,13 +8,15 @@ Each result has a checkpoint from which anybody can do the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from asr_engine.audio import FloatSamples, samples_to_ms
 from asr_engine.batch import passes
+from asr_engine.batch.ahead import ReadAhead
 from asr_engine.batch.channels import decode_planned
 from asr_engine.batch.decode import BLOCK_SAMPLES, open_audio, skip_to
 from asr_engine.batch.language import language_of_each, weigh
@@ -30,6 +32,8 @@ MIN_GROUP_WINDOWS: Final = 4
 """Enough speech to tell its language from, where a batch is smaller."""
 GROUP_BATCHES: Final = 2
 """Batches of a group; the first group is a single batch, so that text appears soon."""
+AHEAD_WINDOWS: Final = 32
+"""Windows read ahead beside a model with a device of its own: 16 minutes of speech, 110 MB."""
 LISTEN_BLOCKS: Final = 30
 """Blocks (seconds) of audio read between two looks at `should_stop`, where nobody speaks."""
 
@@ -112,23 +116,11 @@ def transcribe(
         if options.language not in model.languages:
             raise UnsupportedLanguageError(options.language)
         progress = replace(progress, language=options.language, probability=1.0)
-    plan = options.plan
-    first_sample = resume_from(progress.resume_samples, window_samples=finder.window_samples)
-    with open_audio(path, track=plan.track) as source:
-        blocks = skip_to(decode_planned(source, plan), first_sample)
-        reader = _Reader(blocks, first_sample, should_stop)
-        listener = Listener(model, reader.check)
-        windows = find_windows(
-            reader.blocks(),
-            finder=finder,
-            channels=plan.labels,
-            first_sample=first_sample,
-            from_samples=progress.resume_samples,
-        )
-        declared_ms = int((source.declared_s or 0.0) * 1000)
+    with _Reading(path, model, finder, options.plan, progress, should_stop) as reading:
+        listener = Listener(model, reading.check)
         while True:
             size = _group_size(model, progress)
-            group = take_group(windows, size)
+            group = take_group(reading.windows, size)
             pieces, guess = _encode(listener, group, progress.guess, options)
             after = replace(
                 progress,
@@ -139,14 +131,14 @@ def transcribe(
                 is_drafted=False,
             )
             is_last = len(group) < size
-            heard_ms = samples_to_ms(reader.end_sample)
+            heard_ms = samples_to_ms(reading.end_sample)
             done_ms = samples_to_ms(min(after.resume_samples, default=0))
             result = GroupResult(
                 pass_=Pass.DRAFT,
                 segments=(),
                 checkpoint=asdict(after),
                 audio_done_ms=heard_ms if is_last else min(done_ms, heard_ms),
-                audio_total_ms=heard_ms if is_last else max(declared_ms, heard_ms),
+                audio_total_ms=heard_ms if is_last else max(reading.declared_ms, heard_ms),
                 language=guess,
             )
             # A draft that was yielded before an interruption is made again for what it found out.
@@ -216,26 +208,70 @@ def _segments(hearings: Sequence[Hearing]) -> tuple[Segment, ...]:
     return tuple(sorted(segments, key=lambda segment: (segment.start_ms, segment.end_ms)))
 
 
-class _Reader:
-    """Passes blocks on, counts them, and looks at `should_stop` every half a minute of audio."""
+class _Reading:
+    """The windows of a recording from a checkpoint on, read as they are asked for, or ahead.
+
+    `check` looks at `should_stop`; while audio is read, it is looked at every half a minute of it.
+    """
 
     def __init__(
-        self, blocks: Iterator[FloatSamples], first_sample: int, should_stop: Callable[[], bool]
+        self,
+        path: Path,
+        model: BatchModel,
+        finder: SpeechFinder,
+        plan: ChannelPlan,
+        progress: _Progress,
+        should_stop: Callable[[], bool],
     ) -> None:
-        self._blocks = blocks
+        self._path, self._plan = path, plan
+        self._model, self._finder = model, finder
         self._should_stop = should_stop
-        self.end_sample = first_sample
+        self._from_samples = progress.resume_samples
+        self._resources = ExitStack()
+        self.end_sample = resume_from(self._from_samples, window_samples=finder.window_samples)
+        self.declared_ms = 0
+        self.windows: Iterator[Window] = iter(())
+
+    def __enter__(self) -> Self:
+        with self._resources as resources:
+            source = resources.enter_context(open_audio(self._path, track=self._plan.track))
+            self.declared_ms = int((source.declared_s or 0.0) * 1000)
+            blocks = skip_to(decode_planned(source, self._plan), self.end_sample)
+            if self._model.works_beside:
+                ahead: ReadAhead[Window] = ReadAhead(limit=AHEAD_WINDOWS, check=self.check)
+                resources.callback(ahead.close)
+                found = self._find(self._counted(blocks, ahead.must_go_on))
+                ahead.start(map(self._model.prepare, found))
+                self.windows = ahead
+            else:
+                self.windows = self._find(self._counted(blocks, self.check))
+            self._resources = resources.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._resources.close()
 
     def check(self) -> None:
         if self._should_stop():
             raise CancelledError
 
-    def blocks(self) -> Iterator[FloatSamples]:
-        self.check()
+    def _find(self, blocks: Iterator[FloatSamples]) -> Iterator[Window]:
+        return find_windows(
+            blocks,
+            finder=self._finder,
+            channels=self._plan.labels,
+            first_sample=self.end_sample,
+            from_samples=self._from_samples,
+        )
+
+    def _counted(
+        self, blocks: Iterator[FloatSamples], check: Callable[[], None]
+    ) -> Iterator[FloatSamples]:
+        check()
         checked = self.end_sample
-        for block in self._blocks:
+        for block in blocks:
             self.end_sample += block.shape[-1]
             if self.end_sample - checked >= LISTEN_BLOCKS * BLOCK_SAMPLES:
-                self.check()
+                check()
                 checked = self.end_sample
             yield block

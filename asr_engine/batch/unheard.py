@@ -78,4 +78,5 @@ def _part(window: Window, start: int, end: int) -> Window:
         start_sample=spans[0].start_sample,
         samples=window.samples[start:end],
         spans=tuple(spans),
+        features=None,
     )

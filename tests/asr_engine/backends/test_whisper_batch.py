@@ -76,15 +76,6 @@ def test_candidates_are_different_texts_the_most_probable_first(model: WhisperBa
     assert len(spoken) == len(beam)
 
 
-def test_gathered_windows_are_decoded_as_among_the_others(model: WhisperBatchModel) -> None:
-    windows = [Window(0, SILLY.samples()), Window(0, ACCOUNT.samples())]
-    encoded = model.encode(windows)
-    both = model.decode(windows, encoded, languages=["en"] * 2, options=DecodeOptions())
-    turned = model.gather([(encoded, 1), (encoded, 0)])
-    again = model.decode(windows[::-1], turned, languages=["en"] * 2, options=DecodeOptions())
-    assert [one[0].text for one in again] == [one[0].text for one in both[::-1]]
-
-
 @pytest.mark.parametrize("speech", [ACCOUNT, PHONES])
 def test_the_language_is_recognised(model: WhisperBatchModel, speech: Speech) -> None:
     windows = [Window(0, speech.samples()), Window(0, speech.samples())]

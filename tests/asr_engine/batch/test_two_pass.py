@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -20,9 +21,14 @@ from asr_engine.backends.scripted import (
     script,
     script_text,
 )
-from asr_engine.batch import two_pass
+from asr_engine.batch import ahead, two_pass
 from asr_engine.batch.two_pass import GroupResult, Pass, TwoPassOptions, refine_windows, transcribe
-from asr_engine.errors import CancelledError, NotAudioError, UnsupportedLanguageError
+from asr_engine.errors import (
+    BrokenAudioError,
+    CancelledError,
+    NotAudioError,
+    UnsupportedLanguageError,
+)
 from asr_engine.ports import Candidate, DecodeOptions, Window, WindowSpan
 from asr_engine.results import LanguageGuess, Segment
 from tests.fakes.audio import wav_bytes
@@ -263,6 +269,64 @@ def test_silence_is_a_complete_empty_transcript_without_language(tmp_path: Path)
     assert groups[-1].language is None
     assert groups[-1].audio_done_ms == groups[-1].audio_total_ms == 40_000
     assert model.encoded == model.detections == 0
+
+
+class Beside(Model):
+    """Works on a device of its own, so that the recording is read ahead."""
+
+    works_beside = True
+
+
+def readers() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "read-ahead"]
+
+
+def test_reading_ahead_changes_nothing(speech: Path) -> None:
+    assert run(speech, model=Beside()) == run(speech)
+    assert readers() == []
+
+
+def test_reading_ahead_stops_with_the_work(speech: Path) -> None:
+    groups = transcribe(speech, model=Beside(), finder=ScriptedDetector(), options=TwoPassOptions())
+    next(groups)
+    del groups
+    assert readers() == []
+
+
+def test_a_fault_of_a_reader_that_is_ahead_is_told(
+    speech: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any) -> Iterator[FloatSamples]:
+        yield np.zeros(SAMPLE_RATE, np.float32)
+        raise BrokenAudioError
+
+    monkeypatch.setattr(two_pass, "decode_planned", fail)
+    with pytest.raises(BrokenAudioError):
+        run(speech, model=Beside())
+    assert readers() == []
+
+
+def test_work_stops_while_a_reader_is_ahead_in_silence(
+    speech: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "CHECK_S", 0.001)
+
+    def endless(*arguments: Any) -> Iterator[FloatSamples]:
+        while True:
+            yield np.zeros(SAMPLE_RATE, np.float32)
+
+    monkeypatch.setattr(two_pass, "decode_planned", endless)
+    with pytest.raises(CancelledError):
+        list(
+            transcribe(
+                speech,
+                model=Beside(),
+                finder=ScriptedDetector(),
+                options=TwoPassOptions(),
+                should_stop=lambda: True,
+            )
+        )
+    assert readers() == []
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
