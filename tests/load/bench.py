@@ -191,9 +191,10 @@ def page(
     for file in batch["files"]:
         cpu, wall = file["cpu_s"], file["wall_s"]
         lines += [
-            f"| CPU seconds | {cpu['ours']} | {cpu['theirs']} | {file['ratio']} |",
-            f"| wall seconds | {wall['ours']} | {wall['theirs']} | {file['wall_ratio']} |",
-            f"| words | {file['words']['ours']} | {file['words']['theirs']} | |",
+            f"| CPU seconds | {cpu['draft']} | {cpu['theirs']} | {file['draft_ratio']} |",
+            f"| wall seconds | {wall['draft']} | {wall['theirs']} | {file['draft_wall_ratio']} |",
+            f"| words | {file['words']['draft']} | {file['words']['theirs']} | |",
+            f"| refine pass on top, CPU seconds | {cpu['refined']} | | |",
         ]
     lines += [
         "",
