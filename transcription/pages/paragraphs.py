@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from asr_engine.results import Word
 from asr_engine.scripts import is_apart
+from transcription.formats.speakers import shown_name
 from transcription.formats.transcript import is_spaced
 from transcription.models import SegmentMark, TranscriptSegment
 
@@ -47,30 +50,66 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Lines that belong together: one speaker, no long pause, not endless."""
+    """Lines that belong together: one speaker, no long pause, not endless.
+
+    `hue` is the number of the speaker's colour, from 1; 0 where nobody is known to speak.
+    """
 
     start_ms: int
     speaker: str
+    hue: int
     lines: tuple[Line, ...]
 
 
-def paragraphs_of(segments: Iterable[TranscriptSegment]) -> Iterator[Paragraph]:
-    """Group `segments` (in order): a new paragraph at another speaker, a pause, or enough text."""
+HUES: Final = 8
+NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def paragraphs_of(
+    segments: Iterable[TranscriptSegment], names: Mapping[str, str] = NOBODY
+) -> Iterator[Paragraph]:
+    """Group `segments` (in order): a new paragraph at another speaker, a pause, or enough text.
+
+    `names` are those of speakers, by label; who has the same name is the same person.
+    """
+    hues = _Hues()
     lines: list[Line] = []
     characters, last_end_ms, speaker, last_text = 0, 0, "", ""
     for segment in segments:
         is_long = characters > LONGEST_CHARACTERS and last_text.endswith(SENTENCE_ENDS)
         is_pause = segment.start_ms - last_end_ms >= PAUSE_MS
-        if lines and (segment.speaker != speaker or is_pause or is_long):
-            yield Paragraph(lines[0].start_ms, speaker, tuple(lines))
+        name = shown_name(segment.speaker, names)
+        if lines and (name != speaker or is_pause or is_long):
+            yield Paragraph(lines[0].start_ms, speaker, hues.of(speaker), tuple(lines))
             lines, characters = [], 0
         text, pause_ms = _shown_text(segment), segment.start_ms - last_end_ms
         has_space = bool(lines) and is_spaced(last_text, text, pause_ms)
         lines.append(_line(segment, has_space_before=has_space))
         characters += len(segment.text)
-        speaker, last_end_ms, last_text = segment.speaker, segment.end_ms, text
+        hues.note(name, segment.speaker)
+        speaker, last_end_ms, last_text = name, segment.end_ms, text
     if lines:
-        yield Paragraph(lines[0].start_ms, speaker, tuple(lines))
+        yield Paragraph(lines[0].start_ms, speaker, hues.of(speaker), tuple(lines))
+
+
+def hue_of(label: str) -> int:
+    """The number of a label's colour, from 1; the same for a label wherever it is shown."""
+    if label.isascii() and label.isdigit():
+        return (int(label) - 1) % HUES + 1
+    return 2 if label == "right" else 1
+
+
+class _Hues:
+    """A person whose voice has two labels keeps the colour of the first."""
+
+    def __init__(self) -> None:
+        self._by_name = {"": 0}
+
+    def note(self, name: str, label: str) -> None:
+        self._by_name.setdefault(name, hue_of(label))
+
+    def of(self, name: str) -> int:
+        return self._by_name[name]
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -37,8 +38,9 @@ from transcription.pages.forms import JobOptionsForm, RenameForm
 from transcription.pages.paragraphs import Paragraph, paragraphs_of
 from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
+from transcription.pages.speakers import speaker_lines
 from transcription.pages.tracks import track_notes
-from transcription.services import jobs, recordings, transcripts
+from transcription.services import jobs, recordings, speakers, transcripts
 from transcription.services.job_options import COUNT_SPEAKERS, read_options, speaker_choices
 
 
@@ -55,12 +57,13 @@ class Tail:
 def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Player, transcript, progress while it runs, and what the owner may do."""
     shown = selectors.access_recording_by_id(request.user, recording_id)
-    revision = transcripts.current_revision(shown)
+    revision, names = transcripts.current_revision(shown), speakers.names_of(shown)
     context = _status_context(request, shown) | {
         "revision": revision,
-        "paragraphs": paragraphs_of(_segments(revision)),
-        "tail": _tail(revision),
+        "paragraphs": paragraphs_of(_segments(revision), names),
+        "tail": _tail(revision, names),
         "details": _details(shown, revision),
+        "speaker_lines": speaker_lines(shown, revision),
         **_options_again(shown),
     }
     return render(request, "recording/recording.html", context)
@@ -78,6 +81,7 @@ def recording_status(request: PersonRequest, recording_id: UUID) -> HttpResponse
             "has_changed": True,
             "revision": revision,
             "details": _details(shown, revision),
+            "speaker_lines": speaker_lines(shown, revision),
         }
     return render(request, "recording/status.html", context)
 
@@ -90,8 +94,8 @@ def recording_transcript(request: PersonRequest, recording_id: UUID) -> HttpResp
     With them the tail, where it is another than `tail`.
     """
     shown = selectors.access_recording_by_id(request.user, recording_id)
-    revision = transcripts.current_revision(shown)
-    segments, tail = _segments(revision), _tail(revision)
+    revision, names = transcripts.current_revision(shown), speakers.names_of(shown)
+    segments, tail = _segments(revision), _tail(revision, names)
     known, after = _whole_number(request, "revision"), _whole_number(request, "after")
     is_growing = revision is not None and known == revision.number and after is not None
     if is_growing:
@@ -99,7 +103,7 @@ def recording_transcript(request: PersonRequest, recording_id: UUID) -> HttpResp
     listed = list(segments)
     if is_growing and not listed and request.GET.get("tail") == tail.name:
         return HttpResponse(status=204)
-    context = {"revision": revision, "paragraphs": paragraphs_of(listed), "tail": tail}
+    context = {"revision": revision, "paragraphs": paragraphs_of(listed, names), "tail": tail}
     response = render(request, "recording/growth.html", context)
     response["HX-Reswap"] = "beforeend" if is_growing else "innerHTML"
     return response
@@ -206,10 +210,10 @@ def _segments(revision: TranscriptRevision | None) -> QuerySet[TranscriptSegment
     return revision.segments.order_by("index")
 
 
-def _tail(revision: TranscriptRevision | None) -> Tail:
+def _tail(revision: TranscriptRevision | None, names: Mapping[str, str]) -> Tail:
     segments = list(transcripts.tail_of(revision))
     name = f"{segments[0].pk}.{segments[-1].pk}" if segments else ""
-    return Tail(name, list(paragraphs_of(segments)))
+    return Tail(name, list(paragraphs_of(segments, names)))
 
 
 def _whole_number(request: PersonRequest, name: str) -> int | None:

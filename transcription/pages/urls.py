@@ -12,6 +12,7 @@ from transcription.pages import (
     live,
     profile,
     recordings,
+    speakers,
     tracks,
     uploads,
 )
@@ -20,6 +21,7 @@ urlpatterns = [
     *live.urlpatterns,
     *caption_links.urlpatterns,
     *tracks.urlpatterns,
+    *speakers.urlpatterns,
     *glossary.urlpatterns,
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),

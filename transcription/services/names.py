@@ -23,7 +23,7 @@ def clean_display_name(name: str) -> str:
     marks that turn the direction of reading are dropped: they could disguise an extension or
     break a header.
     """
-    cleaned = _one_line(re.split(r"[/\\]", name)[-1])
+    cleaned = one_line(re.split(r"[/\\]", name)[-1])
     return cleaned if cleaned.strip(". ") else UNNAMED
 
 
@@ -35,7 +35,7 @@ def title_of(display_name: str) -> str:
 
 def clean_title(title: str) -> str:
     """Raises InvalidInputError where no visible sign remains."""
-    cleaned = _one_line(title)
+    cleaned = one_line(title)
     if not cleaned:
         raise InvalidInputError("A title needs at least one visible character.")
     return cleaned
@@ -48,7 +48,8 @@ def clean_language(language: str) -> str:
     return language
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """`text` as one line of visible signs, MAX_NAME_LENGTH at most; empty where none remains."""
     kept = (
         " " if sign.isspace() else sign
         for sign in unicodedata.normalize("NFC", text)

@@ -53,9 +53,9 @@ def test_pause_and_another_speaker_begin_a_paragraph() -> None:
         )
     )
     assert [(paragraph.start_ms, paragraph.speaker) for paragraph in found] == [
-        (0, "A"),
-        (1000, "B"),
-        (5000, "B"),
+        (0, "Speaker A"),
+        (1000, "Speaker B"),
+        (5000, "Speaker B"),
     ]
 
 

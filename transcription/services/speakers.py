@@ -1,0 +1,72 @@
+"""What the speakers of a recording are called.
+
+A name belongs to a label and is kept when the recording is transcribed again. Two labels with one
+name are one person wherever the transcript is read: so voices that were told apart by mistake
+become one again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F, Min, Sum
+
+from transcription.broadcast import recording_changed_on_commit
+from transcription.errors import InvalidInputError
+from transcription.models import Recording, SpeakerName, TranscriptRevision
+from transcription.services.names import one_line
+
+MAX_NAME_LENGTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A label of a revision, and how long it speaks there."""
+
+    label: str
+    spoken_ms: int
+
+
+def heard_in(revision: TranscriptRevision | None) -> list[Heard]:
+    """Who speaks, in the order of their first words."""
+    if revision is None:
+        return []
+    rows = (
+        revision.segments.exclude(speaker="")
+        .values("speaker")
+        .annotate(spoken_ms=Sum(F("end_ms") - F("start_ms")), first=Min("start_ms"))
+        .order_by("first", "speaker")
+    )
+    return [Heard(row["speaker"], row["spoken_ms"]) for row in rows]
+
+
+def names_of(recording: Recording) -> dict[str, str]:
+    """Names by label."""
+    return dict(recording.speaker_names.values_list("label", "name"))
+
+
+def name_speakers(*, recording: Recording, names: Mapping[str, str]) -> None:
+    """Call the speakers with these labels so; an empty name takes theirs away.
+
+    Raises InvalidInputError for a label that nobody has, or a name that is too long.
+    """
+    cleaned = {label: one_line(name) for label, name in names.items()}
+    if any(len(name) > MAX_NAME_LENGTH for name in cleaned.values()):
+        raise InvalidInputError(
+            f"A name has at most {MAX_NAME_LENGTH} characters. Nothing was changed."
+        )
+    known = {heard.label for heard in heard_in(recording.current_revision)}
+    if not known.issuperset(cleaned):
+        raise InvalidInputError("The transcript has changed meanwhile. Nothing was renamed.")
+    with transaction.atomic():
+        for label, name in cleaned.items():
+            if name:
+                SpeakerName.objects.update_or_create(
+                    recording=recording, label=label, defaults={"name": name}
+                )
+            else:
+                SpeakerName.objects.filter(recording=recording, label=label).delete()
+        recording_changed_on_commit(recording.id)
