@@ -1,0 +1,185 @@
+"""docs/benchmarks-batch.md from what the commands that measure recordings printed.
+
+python -m tests.load.bench_batch --manifest M >batch.json
+python -m tests.load.batch_peers M >peers.jsonl
+python -m tests.load.long_recordings >hours.jsonl
+python -m tests.accuracy.nothing_said >nothing.jsonl
+python -m tests.load.batch_page batch.json --peers peers.jsonl --hours hours.jsonl
+    --nothing nothing.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from tests.e2e.conftest import ROOT
+from tests.load.machine import machine
+
+PAGE: Final = ROOT / "docs" / "benchmarks-batch.md"
+WORDS: Final = {
+    "silent": "digital silence",
+    "spoken": "coded words, scripted model",
+    "real": "speech",
+}
+
+
+def page(
+    batch: dict[str, Any],
+    peers: Sequence[dict[str, Any]],
+    hours: Sequence[dict[str, Any]],
+    nothing: Sequence[dict[str, Any]],
+) -> str:
+    return "\n".join(
+        [
+            "# Recordings",
+            "",
+            "Written by `python -m tests.load.batch_page`, which says how; do not edit. Seconds",
+            "are CPU seconds of all threads per minute of audio; they belong to the machine.",
+            "",
+            f"- Machine: {machine()}",
+            f"- When: {datetime.now(UTC):%Y-%m-%d}",
+            (
+                f"- Model: {batch['model']}, {batch['compute_type']} on {batch['device']}, "
+                f"{batch['threads']} threads; faster-whisper {version('faster-whisper')}, "
+                f"CTranslate2 {version('ctranslate2')}"
+            ),
+            *_folders(batch),
+            *(_peers(peers) if peers else ()),
+            *(_hours(hours) if hours else ()),
+            *(_nothing(nothing) if nothing else ()),
+            "",
+        ]
+    )
+
+
+def _folders(batch: dict[str, Any]) -> Iterator[str]:
+    yield from (
+        "",
+        "## Both passes, by kind of recording",
+        "",
+        "Ours beside bare faster-whisper (batched, 8 windows) on the same weights, in the same",
+        f"process, in {batch['rounds']} alternating rounds. Error is WER by the Whisper English",
+        "normaliser, CER for Chinese. Draft against greedy decoding, refined against a beam of 5",
+        "everywhere; the refine pass's seconds come on top of the draft's.",
+        "",
+        (
+            "| recordings | minutes | draft s | greedy s | draft / greedy | refine on top s | "
+            "share | beam 5 s | draft % | greedy % | refined % | beam 5 % |"
+        ),
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    )
+    for name, folder in batch["folders"].items():
+        cpu = folder["cpu_s_per_minute"]
+        for metric in ("wer", "cer"):
+            if metric not in folder:
+                continue
+            rate = {of: f"{100 * value:.2f}" for of, value in folder[metric].items()}
+            yield (
+                f"| {name} ({folder['files']}, {metric.upper()}) | {folder['audio_s'] / 60:.1f} | "
+                f"{cpu['draft']} | {cpu['theirs']} | {folder['draft_ratio']:.2f} | "
+                f"{cpu['refined']} | {100 * folder['refine_share']:.0f} % | {cpu['beam']} | "
+                f"{rate['draft']} | {rate['theirs']} | {rate['refined']} | {rate['beam']} |"
+            )
+
+
+def _peers(peers: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield from (
+        "",
+        "## Beside others",
+        "",
+        "The same weights and threads, each in a process of its own. whisperx without its",
+        "alignment models, so without times of words; openai-whisper in float32, the others in",
+        "int8.",
+        "",
+        "| | recordings | minutes | error % | CPU s per minute | wall s per minute |",
+        "|---|---|---|---|---|---|",
+    )
+    for line in peers:
+        if "peer" not in line:
+            continue
+        name = f"| {line['peer']} | {line.get('folder', '')} | "
+        if "problem" in line:
+            yield f"{name}{line['problem']} | | | |"
+            continue
+        error = line["wer"] if line["wer"] is not None else line["cer"]
+        yield (
+            f"{name}{line['minutes']:.1f} | {100 * error:.2f} | {line['cpu_s_per_minute']} | "
+            f"{line['wall_s_per_minute']} |"
+        )
+
+
+def _hours(hours: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield from (
+        "",
+        "## Hours",
+        "",
+        "Memory is the most that the process held: after loading, after the first group, in all.",
+        "",
+        (
+            "| | hours of audio | file MiB | seconds | memory MiB | words | progress only rose, to "
+            "the end | stopped after a cancel s |"
+        ),
+        "|---|---|---|---|---|---|---|---|",
+    )
+    for line in hours:
+        words = f"{line['words']}"
+        if "expected" in line:
+            words += f" of {line['expected']}, {'in order' if line['is_in_order'] else 'mixed up'}"
+        is_true = line["progress_rises"] and line["progress_reached_the_end"]
+        yield (
+            f"| {WORDS[line['part']]} | {line['audio_hours']} | {line['file_mib']} | "
+            f"{line['seconds']} | {line['loaded_mib']:.0f}, {line['after_first_group_mib']:.0f}, "
+            f"{line['peak_mib']:.0f} | {words} | {'yes' if is_true else 'no'} | "
+            f"{line.get('cancelled_after_s', '')} |"
+        )
+
+
+def _nothing(nothing: Sequence[dict[str, Any]]) -> Iterator[str]:
+    *clips, summary = nothing
+    yield from (
+        "",
+        "## Nothing said",
+        "",
+        "Generated silence, hum, noise, breath, beeps, clicks, chords and melodies, and recordings",
+        (
+            f"in which nobody speaks: {summary['clips']} clips, text in {summary['with_text']}, "
+            f"“not understood” in {summary['marked_unclear']}."
+        ),
+    )
+    for clip in clips:
+        yield f"- `{clip['clip']}`: “{clip['text']}”"
+
+
+def _lines(path: Path | None) -> list[dict[str, Any]]:
+    if path is None:
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("batch", type=Path)
+    parser.add_argument("--peers", type=Path)
+    parser.add_argument("--hours", type=Path)
+    parser.add_argument("--nothing", type=Path)
+    options = parser.parse_args()
+    PAGE.write_text(
+        page(
+            json.loads(options.batch.read_text()),
+            _lines(options.peers),
+            _lines(options.hours),
+            _lines(options.nothing),
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
