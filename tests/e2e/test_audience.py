@@ -291,6 +291,35 @@ def test_a_row_that_was_held_takes_its_own_height_once_it_has_left_the_screen(
     assert free["height"] < held["height"] - 20
 
 
+CLOSE_AN_UTTERANCE = """
+import redis
+from asr_engine.backends.scripted import encode_blocks
+from asr_engine.protocol import EVENTS_KEY, encode
+from tests.fakes.live import final, put_on_disk
+from transcription.models import LiveSession
+from transcription.services.live_sessions import start_live_session
+from webapp.config import site_settings
+
+session = start_live_session(session=LiveSession.objects.get(id="{session_id}"))
+put_on_disk(session, encode_blocks(range(9)))
+with redis.Redis.from_url(site_settings().broker_url) as broker:
+    broker.xadd(EVENTS_KEY, {{"e": encode(final(session, 0, "What the live pass heard."))}})
+"""
+
+
+def test_what_the_live_pass_misheard_is_mended_on_the_open_page(
+    server: Server, logged_in_page: Page, session_path: str
+) -> None:
+    """Through recorder, worker and socket: the utterance's audio holds other words."""
+    logged_in_page.goto(session_path)
+    expect(logged_in_page.locator(".captions-empty")).to_be_visible()
+    session_id = session_path.rstrip("/").rsplit("/", maxsplit=1)[-1]
+    server.manage("shell", "-c", CLOSE_AN_UTTERANCE.format(session_id=session_id))
+    captions = logged_in_page.locator(".captions-list .caption-text")
+    expect(captions).to_have_text("w0 w1 w2 w3 w4 w5 w6 w7 w8", timeout=60_000)
+    expect(captions).to_have_class("caption-text is-refined")
+
+
 def test_a_screen_reader_hears_new_finals_alone(
     open_wired: Callable[..., Wire], logged_in_page: Page
 ) -> None:
