@@ -23,7 +23,10 @@ CHINESE_LANGUAGES: Final = frozenset({"zh", "yue", "mul"})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a manifest. `text` "" means that nobody speaks; None that it is not known."""
+    """One line of a manifest. `text` "" means that nobody speaks; None that it is not known.
+
+    `turns` are (start, end, speaker) in seconds, empty where they are not known.
+    """
 
     file: str
     path: Path
@@ -32,6 +35,7 @@ class Entry:
     seconds: float
     quality: str
     is_scored: bool
+    turns: tuple[tuple[float, float, str], ...] = ()
 
     @property
     def folder(self) -> str:
@@ -57,6 +61,10 @@ def read_manifest(path: Path) -> Iterator[Entry]:
                     seconds=float(data.get("seconds") or 0.0),
                     quality=data.get("ref_quality") or "",
                     is_scored=data.get("text") is not None and data.get("score") is not False,
+                    turns=tuple(
+                        (float(start), float(end), str(speaker))
+                        for start, end, speaker in data.get("rttm") or ()
+                    ),
                 )
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"{path}, line {number} is not an entry: {error}") from None

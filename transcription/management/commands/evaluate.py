@@ -1,4 +1,4 @@
-"""`manage.py evaluate MANIFEST`: WER or CER, RTFx and latency over recordings with references."""
+"""`manage.py evaluate MANIFEST`: WER or CER, RTFx, latency, DER over recordings with references."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from django.core.management.base import BaseCommand, CommandError
 
 from asr_engine.batch.two_pass import Pass
 from asr_engine.config import engine_settings
-from asr_engine.errors import ModelError, UnsupportedModeError
+from asr_engine.errors import EngineError, ModelError, UnsupportedModeError
 from asr_engine.evaluation import FileScore
+from asr_engine.registry import speaker_diariser
 from transcription.runners.evaluate import Road, Selection, evaluate
+from transcription.runners.evaluate_speakers import (
+    SpeakerScore,
+    evaluate_speakers,
+    speaker_entries,
+)
 
 
 class Command(BaseCommand):
-    help = "Score the batch or live transcripts of a manifest's recordings against its references."
+    help = (
+        "Score the batch or live transcripts of a manifest's recordings, or who speaks in them, "
+        "against its references."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -25,6 +34,9 @@ class Command(BaseCommand):
         road = parser.add_mutually_exclusive_group()
         road.add_argument("--batch", action="store_const", const=Road.BATCH, dest="road")
         road.add_argument("--live", action="store_const", const=Road.LIVE, dest="road")
+        road.add_argument(
+            "--speakers", action="store_true", help="score who spoke when, by the entries' `rttm`"
+        )
         parser.add_argument(
             "--latency", type=int, default=0, metavar="MS", help="latency mode of the live road"
         )
@@ -41,6 +53,47 @@ class Command(BaseCommand):
         parser.add_argument("--report", choices=["json"], help="print the whole report as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["speakers"]:
+            self._evaluate_speakers(options)
+        else:
+            self._evaluate_text(options)
+
+    def _evaluate_speakers(self, options: dict[str, Any]) -> None:
+        try:
+            entries = speaker_entries(
+                options["manifest"], folder=options["folder"].strip("/"), limit=options["limit"]
+            )
+        except (OSError, ValueError) as error:
+            raise CommandError(f"The manifest cannot be read: {error}") from error
+        if not entries:
+            raise CommandError("No entry of the manifest says who speaks when.")
+
+        def line(name: str, speakers: str, counted: float | None, given: float | None) -> None:
+            rates = [f"{rate:7.1%}" if rate is not None else "      -" for rate in (counted, given)]
+            self.stdout.write(f"{name:<40} {speakers:>14} {rates[0]} {rates[1]} given")
+
+        def show(score: SpeakerScore) -> None:
+            if not options["report"]:
+                speakers = f"{score.found} of {score.speakers}"
+                line(score.file, speakers, score.counted.rate, score.given.rate)
+
+        try:
+            diariser = speaker_diariser(engine_settings())
+            if diariser is None:
+                raise CommandError("ASR_SPEAKER_BACKEND is `none`.")
+            result = evaluate_speakers(entries, diariser=diariser, on_scored=show)
+        except EngineError as error:
+            raise CommandError(f"{error.sentence} {error.detail}".strip()) from error
+        if options["report"]:
+            self.stdout.write(json.dumps(result, ensure_ascii=False, indent=1))
+            return
+        line("all", "", result["counted"]["der"], result["given"]["der"])
+        self.stdout.write(
+            f"{result['diariser']}, collar {result['collar_ms']} ms, overlap counted; "
+            f"{result['audio_s']:.0f} s of audio, RTF {result['rtf']}"
+        )
+
+    def _evaluate_text(self, options: dict[str, Any]) -> None:
         selection = Selection(
             folder=options["folder"].strip("/"),
             language=options["lang"],
