@@ -3,9 +3,9 @@
     python -m tests.accuracy.glossary MANIFEST [--names FILE] [--folder NAME …] [--changes]
 
 Hears every recording of the manifest twice by both passes, without a glossary and with the names of
-FILE, one a line. Prints one JSON object (also when interrupted, of what was heard by then): for each
-way the share of the names' occurrences that the refined text has (`recall`), those that it has where
-the reference has none (`inserted`), WER and CER, and the CPU seconds of both passes without
+FILE, one a line. Prints one JSON object (also when interrupted, of what was heard by then): for
+each way the share of the names' occurrences that the refined text has (`recall`), those that it has
+where the reference has none (`inserted`), WER and CER, and the CPU seconds of both passes without
 encoding. A name counts where its words stand in a row, whatever their case.
 """
 

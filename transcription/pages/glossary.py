@@ -35,7 +35,7 @@ class TermForm(forms.Form):
 
     phrase = forms.CharField(label="Name or term", max_length=glossary.MAX_PHRASE_LENGTH)
     weight = forms.FloatField(
-        label="Weight", min_value=0, max_value=MAX_WEIGHT, initial=DEFAULT_WEIGHT
+        label="Weight", min_value=0, max_value=MAX_WEIGHT, initial=f"{DEFAULT_WEIGHT:g}"
     )
 
 

@@ -16,9 +16,10 @@ from asr_engine.batch.two_pass import Pass, TwoPassOptions
 from asr_engine.config import EngineSettings
 from asr_engine.errors import AudioError
 from asr_engine.evaluation import Entry, FileScore, read_manifest, report
-from asr_engine.ports import BatchModel, SpeechFinder
+from asr_engine.ports import BatchModel, Rescorer, SpeechFinder
 from asr_engine.tracks import plan_of
 from transcription.runners.evaluate_live import transcribe_live
+from transcription.runners.rescoring import rescorer_of
 
 SEVERAL_LANGUAGES: Final = "mul"
 """What a manifest says where they mix."""
@@ -58,18 +59,25 @@ def evaluate(
     settings: EngineSettings,
     mode_ms: int = 0,
     last_pass: Pass = Pass.REFINED,
+    glossary: Path | None = None,
     on_scored: Callable[[FileScore], None] = lambda score: None,
 ) -> dict[str, Any]:
     """Transcribe and score every entry; `on_scored` hears of each.
 
     `mode_ms` is the live road's latency mode, 0 the model's default; `last_pass` the batch road's
-    pass whose text is scored. A recording that cannot be decoded is scored as all deleted, with its
-    problem. Loading the models does not count as work, nor does choosing a recording's track, which
-    is done when it is uploaded. Raises ModelError, UnsupportedModeError.
+    pass whose text is scored, and `glossary` a list of terms for it. A recording that cannot be
+    decoded is scored as all deleted, with its problem. Loading the models does not count as work,
+    nor does choosing a recording's track, which is done when it is uploaded. Raises ModelError,
+    UnsupportedModeError, and what `rescorer_of` raises.
     """
     scores = []
     for score in _scores(
-        entries, road=road, settings=settings, mode_ms=mode_ms, last_pass=last_pass
+        entries,
+        road=road,
+        settings=settings,
+        mode_ms=mode_ms,
+        last_pass=last_pass,
+        glossary=glossary,
     ):
         on_scored(score)
         scores.append(score)
@@ -94,11 +102,13 @@ def _scores(
     settings: EngineSettings,
     mode_ms: int,
     last_pass: Pass,
+    glossary: Path | None,
 ) -> Iterator[FileScore]:
     if road is Road.LIVE:
         return (_score_live(entry, settings, mode_ms) for entry in entries)
     model, finder = registry.batch_model(settings), registry.speech_finder(settings)
-    return (_score_batch(entry, model, finder, last_pass) for entry in entries)
+    rescorer = rescorer_of(settings, glossary)
+    return (_score_batch(entry, model, finder, last_pass, rescorer) for entry in entries)
 
 
 def spoken_language(entry: Entry) -> str | None:
@@ -107,7 +117,11 @@ def spoken_language(entry: Entry) -> str | None:
 
 
 def _score_batch(
-    entry: Entry, model: BatchModel, finder: SpeechFinder, last_pass: Pass
+    entry: Entry,
+    model: BatchModel,
+    finder: SpeechFinder,
+    last_pass: Pass,
+    rescorer: Rescorer | None,
 ) -> FileScore:
     texts: list[str] = []
     audio_ms = 0
@@ -117,6 +131,7 @@ def _score_batch(
             language=spoken_language(entry),
             mixes_languages=entry.language == SEVERAL_LANGUAGES,
             is_draft_only=last_pass is Pass.DRAFT,
+            rescorer=rescorer,
             plan=plan_of(survey(entry.path, finder=finder)),
         )
         begun = time.perf_counter()

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from asr_engine.backends.scripted import encode_blocks, script, script_text
 from asr_engine.config import EngineSettings
+from asr_engine.ports import Candidate
 from tests.fakes.audio import wav_bytes
 from transcription.management.commands import transcribe as command_module
 
@@ -102,6 +103,36 @@ def test_silence_is_an_empty_transcript_and_no_failure(tmp_path: Path) -> None:
     out, err = run(path, format="srt")
     assert out.strip() == ""
     assert "nobody speaks" in err
+
+
+def test_a_list_of_terms_reaches_the_refine_pass(
+    speech: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(path: Path, *, options: Any, **rest: Any) -> Any:
+        asked.append(options.rescorer)
+        return iter(())
+
+    monkeypatch.setattr(command_module.two_pass, "transcribe", watched)
+    terms = tmp_path / "terms.txt"
+    terms.write_text("Helstone, 5\n")
+    run(speech, glossary=terms)
+    run(speech)
+    heard = [Candidate("At Helsten.", -0.3, 0.0, 1.0)]
+    assert asked[0].hotwords(heard, "en") == "Helstone"
+    assert asked[1] is None
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", b"?"])
+def test_a_list_that_is_none_is_a_sentence(
+    speech: Path, tmp_path: Path, content: bytes | None
+) -> None:
+    terms = tmp_path / "terms.txt"
+    if content is not None:
+        terms.write_bytes(content)
+    with pytest.raises(CommandError, match="The glossary cannot be read"):
+        run(speech, glossary=terms)
 
 
 def test_an_unknown_language_is_a_sentence(speech: Path) -> None:

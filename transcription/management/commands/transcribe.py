@@ -23,8 +23,10 @@ from asr_engine.ports import BatchModel, SpeechFinder
 from asr_engine.results import Segment
 from asr_engine.scripts import written
 from asr_engine.tracks import plan_of
+from transcription.errors import InvalidInputError
 from transcription.formats import FORMATS, export
 from transcription.languages import MIXED
+from transcription.runners.rescoring import rescorer_of
 
 BAR_WIDTH: Final = 30
 
@@ -44,6 +46,9 @@ class Command(BaseCommand):
             action="store_true",
             help="stop after the draft pass: sooner, not as good",
         )
+        parser.add_argument(
+            "--glossary", type=Path, metavar="LIST", help="names and terms to expect, one a line"
+        )
         parser.add_argument("--format", choices=list(FORMATS), default="txt")
         parser.add_argument("--output-dir", type=Path, help="write one file per recording here")
 
@@ -53,8 +58,11 @@ class Command(BaseCommand):
         try:
             model = registry.batch_model(engine_settings())
             finder = registry.speech_finder(engine_settings())
+            rescorer = rescorer_of(engine_settings(), options["glossary"])
         except ModelError as error:
             raise CommandError(f"{error.sentence} {error.detail}".strip()) from error
+        except (OSError, UnicodeDecodeError, InvalidInputError) as error:
+            raise CommandError(f"The glossary cannot be read: {error}") from error
         language: str | None = options["language"]
         if language and language not in {*model.languages, MIXED}:
             raise CommandError(f"{UnsupportedLanguageError.sentence} ({language})")
@@ -62,6 +70,7 @@ class Command(BaseCommand):
             language=None if language == MIXED else language,
             mixes_languages=language == MIXED,
             is_draft_only=options["draft_only"],
+            rescorer=rescorer,
         )
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
