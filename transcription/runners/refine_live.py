@@ -27,6 +27,7 @@ from asr_engine.ports import Window, WindowSpan
 from asr_engine.protocol import captions_channel, encode, session_key
 from asr_engine.results import Segment, Word, join_words
 from asr_engine.scripts import written
+from asr_engine.spoken import spoken_units
 from transcription.models import LiveUtterance
 from transcription.runners.pacing import LivePace
 from transcription.runners.slices import Models
@@ -193,14 +194,22 @@ def window_of(utterance: LiveUtterance, samples_on_disk: int) -> Window | None:
 def better_words(utterance: LiveUtterance, segments: Sequence[Segment]) -> list[Word]:
     """What to show instead of the live words; empty where those stand.
 
-    They stand where the second pass was not sure, lost much of them, or says the same.
+    They stand where the second pass was not sure, lost much of them, or says the same: a comma more
+    is not worth that a line changes under a reader's eyes, unless the live text has none at all.
     """
     words = [word for segment in segments for word in segment.words]
     text = join_words(words)
     is_unsure = any(segment.mark for segment in segments)
-    if is_unsure or len(text) < len(utterance.text) * LEAST_SHARE or text == utterance.text:
+    is_shorter = len(text) < len(utterance.text) * LEAST_SHARE
+    is_same = spoken_units(text) == spoken_units(utterance.text)
+    if is_unsure or is_shorter or (is_same and _has_marks(utterance.text) >= _has_marks(text)):
         return []
     return list(_within(words, utterance.start_ms, utterance.end_ms))
+
+
+def _has_marks(text: str) -> bool:
+    """Whether it is written with punctuation."""
+    return any(not character.isalnum() and not character.isspace() for character in text)
 
 
 def _within(words: Sequence[Word], start_ms: int, end_ms: int) -> Iterator[Word]:

@@ -341,6 +341,14 @@ def test_the_live_words_stand_where_the_second_pass_knows_less() -> None:
     assert better_words(utterance, [segment("", mark="unclear")]) == []
 
 
+def test_punctuation_alone_changes_no_line_unless_there_was_none() -> None:
+    marked = LiveUtterance(text="Well, yes.", start_ms=500, end_ms=1500)
+    assert better_words(marked, [segment("well yes!")]) == []
+    bare = LiveUtterance(text="well yes", start_ms=500, end_ms=1500)
+    assert [word.text for word in better_words(bare, [segment("Well, yes.")])] == ["Well,", "yes."]
+    assert better_words(bare, [segment("well yes")]) == []
+
+
 def test_refined_words_lie_within_their_utterance() -> None:
     utterance = LiveUtterance(text="tow words", start_ms=500, end_ms=800)
     words = better_words(utterance, [segment("two words")])
