@@ -64,7 +64,7 @@ def test_the_report_says_which_pass_it_scores_and_what_each_costs(manifest: Path
     result = json.loads(run(manifest, "--batch", "--report", "json"))
     assert result["pass"] == "refined"
     assert result["seconds_per_minute"].keys() == {"draft", "refined"}
-    assert result["by_folder"]["talks"]["seconds_per_minute"]["refined"] > 0
+    assert result["by_folder"]["talks"]["seconds_per_minute"].keys() == {"draft", "refined"}
     draft = json.loads(run(manifest, "--batch", "--pass", "draft", "--report", "json"))
     assert draft["pass"] == "draft"
     assert draft["seconds_per_minute"]["refined"] == 0
