@@ -19,7 +19,6 @@ from asr_engine.evaluation import Entry, FileScore, read_manifest, report
 from asr_engine.ports import BatchModel, Rescorer, SpeechFinder
 from asr_engine.tracks import plan_of
 from transcription.runners.evaluate_live import transcribe_live
-from transcription.runners.rescoring import rescorer_of
 
 SEVERAL_LANGUAGES: Final = "mul"
 """What a manifest says where they mix."""
@@ -59,16 +58,16 @@ def evaluate(
     settings: EngineSettings,
     mode_ms: int = 0,
     last_pass: Pass = Pass.REFINED,
-    glossary: Path | None = None,
+    rescorer: Rescorer | None = None,
     on_scored: Callable[[FileScore], None] = lambda score: None,
 ) -> dict[str, Any]:
     """Transcribe and score every entry; `on_scored` hears of each.
 
     `mode_ms` is the live road's latency mode, 0 the model's default; `last_pass` the batch road's
-    pass whose text is scored, and `glossary` a list of terms for it. A recording that cannot be
-    decoded is scored as all deleted, with its problem. Loading the models does not count as work,
-    nor does choosing a recording's track, which is done when it is uploaded. Raises ModelError,
-    UnsupportedModeError, and what `rescorer_of` raises.
+    pass whose text is scored, and `rescorer` has a say in its refine pass. A recording that cannot
+    be decoded is scored as all deleted, with its problem. Loading the models does not count as
+    work, nor does choosing a recording's track, which is done when it is uploaded. Raises
+    ModelError, UnsupportedModeError.
     """
     scores = []
     for score in _scores(
@@ -77,7 +76,7 @@ def evaluate(
         settings=settings,
         mode_ms=mode_ms,
         last_pass=last_pass,
-        glossary=glossary,
+        rescorer=rescorer,
     ):
         on_scored(score)
         scores.append(score)
@@ -102,12 +101,11 @@ def _scores(
     settings: EngineSettings,
     mode_ms: int,
     last_pass: Pass,
-    glossary: Path | None,
+    rescorer: Rescorer | None,
 ) -> Iterator[FileScore]:
     if road is Road.LIVE:
         return (_score_live(entry, settings, mode_ms) for entry in entries)
     model, finder = registry.batch_model(settings), registry.speech_finder(settings)
-    rescorer = rescorer_of(settings, glossary)
     return (_score_batch(entry, model, finder, last_pass, rescorer) for entry in entries)
 
 

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from asr_engine.backends.scripted import encode_blocks, script, script_text
 from asr_engine.config import EngineSettings
+from asr_engine.ports import Candidate
 from asr_engine.results import Segment
 from tests.fakes.audio import wav_bytes
 from transcription.management.commands import evaluate as command_module
@@ -132,6 +133,25 @@ def test_the_live_road_adds_its_delays(manifest: Path, monkeypatch: pytest.Monke
     assert result["rtfx"] == 4.0
     assert result["first_partial_ms"] == {"p50": 400, "p95": 400}
     assert result["final_ms"] == {"p50": 900, "p95": 1100}
+
+
+def test_a_list_of_terms_reaches_the_refine_pass(
+    manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(*args: Any, options: Any, **rest: Any) -> Any:
+        asked.append(options.rescorer)
+        return iter(())
+
+    monkeypatch.setattr(runner.two_pass, "transcribe", watched)
+    terms = tmp_path / "terms.txt"
+    terms.write_text("Helstone, 5\n")
+    run(manifest, "--glossary", str(terms), "--limit", "1")
+    heard = [Candidate("At Helsten.", -0.3, 0.0, 1.0)]
+    assert asked[0].hotwords(heard, "en") == "Helstone"
+    with pytest.raises(CommandError, match="The glossary cannot be read"):
+        run(manifest, "--glossary", str(tmp_path / "none.txt"))
 
 
 def test_a_manifest_that_fits_nothing_or_is_none_is_a_sentence(

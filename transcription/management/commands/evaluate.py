@@ -14,12 +14,14 @@ from asr_engine.config import engine_settings
 from asr_engine.errors import EngineError, ModelError, UnsupportedModeError
 from asr_engine.evaluation import FileScore
 from asr_engine.registry import speaker_diariser
+from transcription.errors import InvalidInputError
 from transcription.runners.evaluate import Road, Selection, evaluate
 from transcription.runners.evaluate_speakers import (
     SpeakerScore,
     evaluate_speakers,
     speaker_entries,
 )
+from transcription.runners.rescoring import rescorer_of
 
 
 class Command(BaseCommand):
@@ -45,6 +47,9 @@ class Command(BaseCommand):
             choices=[one.value for one in Pass],
             default=Pass.REFINED.value,
             help="score the text of this pass of the batch road; nothing after it is done",
+        )
+        parser.add_argument(
+            "--glossary", type=Path, metavar="LIST", help="names and terms to expect, one a line"
         )
         parser.add_argument("--folder", default="", help="only files directly in this folder")
         parser.add_argument("--lang", default="", help="only this language")
@@ -106,6 +111,10 @@ class Command(BaseCommand):
             raise CommandError(f"The manifest cannot be read: {error}") from error
         if not entries:
             raise CommandError("No entry of the manifest fits.")
+        try:
+            rescorer = rescorer_of(engine_settings(), options["glossary"])
+        except (OSError, UnicodeDecodeError, InvalidInputError) as error:
+            raise CommandError(f"The glossary cannot be read: {error}") from error
         done = 0
 
         def show(score: FileScore) -> None:
@@ -123,6 +132,7 @@ class Command(BaseCommand):
                 settings=engine_settings(),
                 mode_ms=options["latency"],
                 last_pass=Pass(options["pass"]),
+                rescorer=rescorer,
                 on_scored=show,
             )
         except (ModelError, UnsupportedModeError) as error:
