@@ -175,7 +175,7 @@ def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
     place = jobs.queue_position(job=job) if job and job.state == JobState.QUEUED else None
     return {
         "recording": shown,
-        "shown": f"{shown.state}.{shown.current_revision_id or 0}",
+        "shown": f"{shown.state}{job.stage if job else ''}.{shown.current_revision_id or 0}",
         "progress": progress_of(shown, job, place),
         "is_owner": shown.owner_id == request.user.pk,
         "can_cancel": job is not None and not job.is_cancel_requested,

@@ -18,6 +18,7 @@ from transcription.models import (
     RevisionKind,
     SegmentMark,
 )
+from transcription.services.jobs import SPEAKERS
 from webapp.accounts.models import User
 
 ClientOf = Callable[[User | None], Client]
@@ -204,6 +205,17 @@ def test_status_says_share_time_and_stage(
     assert "Cancel transcription" in page
     assert 'data-open="yes"' in page
     assert "hx-swap-oob" not in page
+
+
+def test_status_brings_notes_when_speakers_are_looked_for(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    """The text is complete from then on: the note that its end is a draft must go."""
+    Recording.objects.update(state=RecordingState.TRANSCRIBING)
+    Job.objects.create(recording=recording, state=JobState.RUNNING, stage=SPEAKERS)
+    shown = f"transcribing.{recording.current_revision_id}"
+    page = client_of(alice).get(address(recording, f"status/?shown={shown}")).content.decode()
+    assert 'id="transcript-notes" hx-swap-oob' in page
 
 
 def test_status_says_the_place_in_the_queue(
