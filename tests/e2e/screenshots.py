@@ -285,6 +285,12 @@ def seed(server: Server) -> dict[str, str]:
                 session=session, kind=kind, seq=seq, start_ms=start_ms, end_ms=end_ms
             )
     from transcription.services.caption_links import create_caption_link, revoke_caption_link
+    from transcription.services.glossary import read_terms, write_terms
+
+    names = ["Okonkwo-Fitzgerald, 5", "Donaudampfschifffahrtsgesellschaft", "王俊", "SharePoint"]
+    people = [f"Participant {number:02}" for number in range(60)]
+    write_terms(recording=None, terms=read_terms(names + people), written_by=me)
+    write_terms(recording=meeting, terms=read_terms(names), written_by=me)
 
     live = sessions[LiveState.LIVE]
     revoke_caption_link(link=create_caption_link(session=live, hours=4)[0])
@@ -331,6 +337,11 @@ def open_again(page: Any) -> None:
 def open_delete(page: Any) -> None:
     page.locator(".recording-tools .menu").last.locator("summary").click()
     page.get_by_role("button", name="Delete recording").first.click()
+
+
+def open_terms(page: Any) -> None:
+    page.locator(".recording-tools .menu").last.locator("summary").click()
+    page.get_by_role("button", name="Names and terms").first.click()
 
 
 def play(page: Any) -> None:
@@ -426,12 +437,15 @@ def shots_of(places: dict[str, str]) -> list[Shot]:
         Shot("recording_whole", places["recording"]),
         Shot("recording_playing", places["recording"], play),
         Shot("recording_delete", places["recording"], open_delete),
-        Shot("recording_again", places["recording_chinese"], open_again),
+        Shot("recording_again", places["recording"], open_again),
+        Shot("recording_terms", places["recording"], open_terms),
         Shot("recording_keys", places["recording"], lambda page: page.keyboard.press("?")),
         Shot("recording_chinese", places["recording_chinese"]),
         Shot("recording_running", places["recording_running"]),
         Shot("recording_waiting", places["recording_waiting"]),
         Shot("recording_failed", places["recording_failed"]),
+        Shot("glossary", "/glossary/"),
+        Shot("glossary_found", "/glossary/?q=o"),
         Shot("live_captions", places["live_captions"], settle),
         Shot("live_tools", places["live_captions"], open_reading_tools),
         Shot("live_large", places["live_captions"], enlarge),
