@@ -133,9 +133,14 @@ class Listener:
             self.check()
 
 
-def draft(listener: Listener, pieces: Sequence[Piece]) -> list[Hearing]:
-    """What each piece says by a quick look; two hearings for one that passed over speech."""
-    return _flat(_hear(listener, [Hearing(piece) for piece in pieces], DRAFT))
+def draft(listener: Listener, pieces: Sequence[Piece], *, is_all: bool) -> list[Hearing]:
+    """What each piece says by a quick look.
+
+    Where that `is_all` that will be heard, one that passed over speech is heard in halves at once;
+    else that is the refine pass's, whose long look often finds what is missing.
+    """
+    before = [Hearing(piece) for piece in pieces]
+    return _flat(_hear(listener, before, DRAFT)) if is_all else _hear_once(listener, before, DRAFT)
 
 
 def refine(
@@ -162,7 +167,7 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
     """Indices of the hearings to hear again: all where `share` is 1.
 
     Else the most doubtful ones, as long as they hold at most `share` of all words, but at least
-    one. What has no words, or sounds like a term, is heard again whatever it costs.
+    one. What has no words or misses some, or sounds like a term, is heard again whatever it costs.
     """
     if share >= 1:
         return list(range(len(hearings)))
@@ -170,7 +175,9 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
     chosen = {
         index
         for index, hearing in enumerate(hearings)
-        if not words[index] or (rescorer and _sounds_like_a_term(hearing, rescorer))
+        if not words[index]
+        or _halves(hearing) is not None
+        or (rescorer and _sounds_like_a_term(hearing, rescorer))
     }
     doubts = {
         index: sum((word.confidence or 0.0) < DOUBTFUL for word in spoken) / len(spoken)
@@ -205,8 +212,7 @@ def _split_at_holes(
     holed = [
         (index, halves)
         for index, hearing in enumerate(heard)
-        if hearing.may_hide_more
-        and (halves := halves_around_hole(hearing.piece.window, hearing.words)) is not None
+        if (halves := _halves(hearing)) is not None
     ]
     if not holed:
         return result
@@ -224,6 +230,13 @@ def _split_at_holes(
         if sum(count_words(half.words) for half in both) > count_words(heard[index].words):
             result[index] = both
     return result
+
+
+def _halves(hearing: Hearing) -> tuple[Window, Window] | None:
+    """Its window in two where words are missing, unless somebody has looked already."""
+    if not hearing.may_hide_more:
+        return None
+    return halves_around_hole(hearing.piece.window, hearing.words)
 
 
 def _hear_once(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:

@@ -21,7 +21,7 @@ from asr_engine.batch.channels import decode_planned
 from asr_engine.batch.decode import BLOCK_SAMPLES, open_audio, skip_to
 from asr_engine.batch.language import language_of_each, weigh
 from asr_engine.batch.passes import Hearing, Listener, Piece
-from asr_engine.batch.windows import find_windows, resume_from, take_group
+from asr_engine.batch.windows import SpeechRules, find_windows, resume_from, take_group
 from asr_engine.errors import CancelledError, UnsupportedLanguageError
 from asr_engine.ports import BatchModel, Rescorer, SpeechFinder, Window
 from asr_engine.results import LanguageGuess, Segment
@@ -34,6 +34,8 @@ GROUP_BATCHES: Final = 2
 """Batches of a group; the first group is a single batch, so that text appears soon."""
 AHEAD_WINDOWS: Final = 32
 """Windows read ahead beside a model with a device of its own: 16 minutes of speech, 110 MB."""
+MIXED_WINDOW_MS: Final = 10_000
+"""Where languages mix: a window is read in one language, and what is in another gets lost."""
 LISTEN_BLOCKS: Final = 30
 """Blocks (seconds) of audio read between two looks at `should_stop`, where nobody speaks."""
 
@@ -116,7 +118,7 @@ def transcribe(
         if options.language not in model.languages:
             raise UnsupportedLanguageError(options.language)
         progress = replace(progress, language=options.language, probability=1.0)
-    with _Reading(path, model, finder, options.plan, progress, should_stop) as reading:
+    with _Reading(path, model, finder, options, progress, should_stop) as reading:
         listener = Listener(model, reading.check)
         while True:
             size = _group_size(model, progress)
@@ -142,7 +144,7 @@ def transcribe(
                 language=guess,
             )
             # A draft that was yielded before an interruption is made again for what it found out.
-            drafts = passes.draft(listener, pieces)
+            drafts = passes.draft(listener, pieces, is_all=options.is_draft_only)
             if options.is_draft_only:
                 yield replace(result, segments=_segments(drafts))
             else:
@@ -219,11 +221,14 @@ class _Reading:
         path: Path,
         model: BatchModel,
         finder: SpeechFinder,
-        plan: ChannelPlan,
+        options: TwoPassOptions,
         progress: _Progress,
         should_stop: Callable[[], bool],
     ) -> None:
-        self._path, self._plan = path, plan
+        self._path, self._plan = path, options.plan
+        self._rules = SpeechRules()
+        if options.mixes_languages:
+            self._rules = SpeechRules(max_window_ms=MIXED_WINDOW_MS)
         self._model, self._finder = model, finder
         self._should_stop = should_stop
         self._from_samples = progress.resume_samples
@@ -262,6 +267,7 @@ class _Reading:
             channels=self._plan.labels,
             first_sample=self.end_sample,
             from_samples=self._from_samples,
+            rules=self._rules,
         )
 
     def _counted(

@@ -18,7 +18,6 @@ from asr_engine.audio import SAMPLE_RATE, FloatSamples, ms_to_samples
 from asr_engine.ports import SpeechFinder, Window, WindowSpan
 
 MAX_WINDOW_MS: Final = 30_000
-LONGEST_SAMPLES: Final = ms_to_samples(MAX_WINDOW_MS)
 TAPE_MS: Final = 45_000
 """The longest span, the silence that closes it, and what a SpeechFinder reads ahead."""
 WARM_UP_SAMPLES: Final = SAMPLE_RATE
@@ -31,7 +30,8 @@ class SpeechRules:
 
     A span begins at `threshold` and ends where the probability stays below `release` for
     `min_silence_ms`; one shorter than `min_speech_ms` is a click. Up to `pad_ms` of silence is kept
-    on each side, shared where two spans are near.
+    on each side, shared where two spans are near. Spans are joined to windows of at most
+    `max_window_ms`; a longer one is a window by itself.
     """
 
     threshold: float = 0.5
@@ -39,6 +39,7 @@ class SpeechRules:
     min_silence_ms: int = 160
     min_speech_ms: int = 64
     pad_ms: int = 400
+    max_window_ms: int = MAX_WINDOW_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +271,7 @@ class _Lane:
         rules: SpeechRules,
     ) -> None:
         self._label = label
+        self._longest_samples = ms_to_samples(rules.max_window_ms)
         self._tape = _Tape(first_sample)
         self._probabilities = finder.speech_probabilities(self._tape.record(blocks))
         self._spans = SpanFinder(
@@ -288,7 +290,7 @@ class _Lane:
         if self._new is None or not self._held:
             return False
         held = sum(len(samples) for _, samples in self._held)
-        return held + len(self._new[1]) > LONGEST_SAMPLES
+        return held + len(self._new[1]) > self._longest_samples
 
     @property
     def resume_sample(self) -> int:

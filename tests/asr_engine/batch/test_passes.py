@@ -80,7 +80,12 @@ def texts(hearings: Sequence[Hearing]) -> list[str]:
 
 def drafted(model: Says, **how: Any) -> list[Hearing]:
     listener = Listener(model)
-    return draft(listener, pieces(listener, **how))
+    return draft(listener, pieces(listener, **how), is_all=True)
+
+
+def first_look(listener: Listener, windows: int) -> list[Hearing]:
+    """A draft that will be refined."""
+    return draft(listener, pieces(listener, windows), is_all=False)
 
 
 def heard_well(model: Says, **how: Any) -> list[Hearing]:
@@ -140,14 +145,14 @@ def test_a_moment_that_never_gets_sound_is_not_missed() -> None:
 def test_a_refined_text_stands_in_the_place_of_its_draft() -> None:
     model = Says([[GOOD], [GOOD]], [[GOOD], [BETTER]])
     listener = Listener(model)
-    first = draft(listener, pieces(listener, windows=2))
+    first = first_look(listener, windows=2)
     assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
 
 
 def test_a_text_that_stays_keeps_its_times() -> None:
     model = Says([[GOOD], [GOOD]], [[GOOD], [BETTER]])
     listener = Listener(model)
-    refine(listener, draft(listener, pieces(listener, windows=2)), rescorer=None)
+    refine(listener, first_look(listener, windows=2), rescorer=None)
     assert model.timed == [GOOD.text, GOOD.text, BETTER.text]
 
 
@@ -160,21 +165,21 @@ class Frugal(Says):
 def test_a_frugal_refine_pass_hears_the_most_doubtful_again() -> None:
     model = Frugal([[GOOD]] * 4, [[BETTER]], confidence=[0.9, UNSURE, 0.9, 0.9])
     listener = Listener(model)
-    refined = refine(listener, draft(listener, pieces(listener, windows=4)), rescorer=None)
+    refined = refine(listener, first_look(listener, windows=4), rescorer=None)
     assert texts(refined) == [GOOD.text, BETTER.text, GOOD.text, GOOD.text]
 
 
 def test_a_frugal_refine_pass_trusts_what_is_beyond_doubt() -> None:
     model = Frugal([[GOOD]] * 4)
     listener = Listener(model)
-    refined = refine(listener, draft(listener, pieces(listener, windows=4)), rescorer=None)
+    refined = refine(listener, first_look(listener, windows=4), rescorer=None)
     assert texts(refined) == [GOOD.text] * 4
 
 
 def test_a_frugal_refine_pass_hears_what_has_no_words_again() -> None:
     model = Frugal([[GOOD], [LOOP]], [[LOOP]], [[BETTER]])
     listener = Listener(model)
-    first = draft(listener, pieces(listener, windows=2))
+    first = first_look(listener, windows=2)
     assert [segment.mark for hearing in first for segment in hearing.segments()][1] == "unclear"
     assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
 
@@ -209,7 +214,7 @@ def test_a_frugal_refine_pass_hears_what_sounds_like_a_term_again() -> None:
     model = Frugal([[GOOD], [BETTER]], [[GOOD]], [[BETTER]])
     listener = Listener(model)
     rescorer = Prefers(BETTER.text, "there")
-    refined = refine(listener, draft(listener, pieces(listener, windows=2)), rescorer=rescorer)
+    refined = refine(listener, first_look(listener, windows=2), rescorer=rescorer)
     assert texts(refined) == [BETTER.text, BETTER.text]
 
 
@@ -228,5 +233,5 @@ def test_work_may_stop_after_each_batch() -> None:
 
     listener = Listener(model, check)
     with pytest.raises(StopError):
-        draft(listener, pieces(listener, windows=3))
+        first_look(listener, windows=3)
     assert len(model.asked) == 2
