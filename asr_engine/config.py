@@ -55,8 +55,12 @@ class EngineSettings(BaseSettings):
     refine pass; needs `requirements/lm.txt`. Empty: none."""
     batch_backend: str = "whisper"
     """`whisper` or `scripted`."""
-    speaker_backend: str = "embedded"
-    """What tells speakers apart: `embedded`, or `none` where nobody shall be told apart."""
+    speaker_backend: str = "auto"
+    """`auto`, `embedded`, `sortformer` or `none`: what tells speakers apart. `auto` is `sortformer`
+    where `ASR_SORTFORMER_MODEL` names an installed model, else `embedded`."""
+    sortformer_model: str = ""
+    """A streaming Sortformer model of the store, brought with `manage.py models add`: up to four
+    speakers; needs `requirements/nemo.txt` and wants a GPU."""
     device: str = "auto"
     """`auto`, `cpu` or `cuda`."""
     compute_type: str = "auto"

@@ -51,6 +51,7 @@ SPEECH_FINDERS = {
 _KENLM = "asr_engine.backends.kenlm_model:create"
 SPEAKER_BACKENDS = {
     "embedded": "asr_engine.backends.speakers.embedded:create",
+    "sortformer": "asr_engine.backends.speakers.sortformer:create",
 }
 
 
@@ -58,7 +59,14 @@ def live_backend(settings: EngineSettings) -> str:
     """The live backend's name, with `auto` resolved."""
     if settings.live_backend != "auto":
         return settings.live_backend
-    return "nemo" if _has_nemo_model(settings) else "whisper"
+    return "nemo" if _has_model(settings, settings.nemo_model) else "whisper"
+
+
+def speaker_backend(settings: EngineSettings) -> str:
+    """The name of what tells speakers apart, with `auto` resolved; `none` where nothing does."""
+    if settings.speaker_backend != "auto":
+        return settings.speaker_backend
+    return "sortformer" if _has_model(settings, settings.sortformer_model) else "embedded"
 
 
 def streaming_model(settings: EngineSettings) -> StreamingModel:
@@ -102,19 +110,20 @@ def language_model(settings: EngineSettings) -> LanguageModel | None:
 
 def speaker_diariser(settings: EngineSettings) -> SpeakerDiariser | None:
     """What `settings.speaker_backend` names, loaded; None for `none`. Raises ModelError."""
-    if settings.speaker_backend == "none":
+    name = speaker_backend(settings)
+    if name == "none":
         return None
-    diariser: SpeakerDiariser = _create(SPEAKER_BACKENDS, settings.speaker_backend, settings)
+    diariser: SpeakerDiariser = _create(SPEAKER_BACKENDS, name, settings)
     return diariser
 
 
-def _has_nemo_model(settings: EngineSettings) -> bool:
-    if not settings.nemo_model:
+def _has_model(settings: EngineSettings, name: str) -> bool:
+    if not name:
         return False
     try:
-        ModelStore(settings.model_dir).path(settings.nemo_model)
+        ModelStore(settings.model_dir).path(name)
     except ModelMissingError:
-        log.warning("nemo_model_missing", model=settings.nemo_model)
+        log.warning("nemo_model_missing", model=name)
         return False
     return True
 

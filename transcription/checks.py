@@ -77,9 +77,17 @@ def models_needed(settings: EngineSettings) -> set[str]:
         needed |= {settings.batch_model, "silero-vad"}
     if settings.lm:
         needed.add(settings.lm)
-    if settings.speaker_backend == "embedded" and settings.batch_backend != "scripted":
-        needed.add("speakers")
+    needed |= _speaker_models_needed(settings)
     return needed
+
+
+def _speaker_models_needed(settings: EngineSettings) -> set[str]:
+    backend = settings.speaker_backend
+    if backend == "auto":
+        backend = "sortformer" if settings.sortformer_model else "embedded"
+    if backend == "sortformer":
+        return {settings.sortformer_model}
+    return {"speakers"} if backend == "embedded" and settings.batch_backend != "scripted" else set()
 
 
 @register()

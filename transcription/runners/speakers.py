@@ -87,12 +87,13 @@ def find_speakers(
             work_seconds=work_seconds,
         )
 
-    stored_at = begun
+    stored_at, came_to = begun, hearing.next_sample
     for heard_samples in listen(recording.source_path, hearing, diariser=diariser, plan=plan):
         if should_stop():
             raise CancelledError
         now = time.monotonic()
-        if now - begun >= slice_s:
+        # A diariser that cannot go on from a checkpoint would begin again in each slice.
+        if now - begun >= slice_s and hearing.next_sample > came_to:
             store(heard_samples, now - stored_at)
             return None
         if now - stored_at >= STORE_S:
