@@ -56,7 +56,8 @@ def nearness(sounds: Sequence[str], others: Sequence[str]) -> NDArray[np.float32
     consonants = _ratios(
         *([_VOWELS.sub("a", sound) for sound in side] for side in (sounds, others))
     )
-    return (letters + consonants) / 2
+    mean: NDArray[np.float32] = (letters + consonants) / np.float32(2)
+    return mean
 
 
 def _without_vowels(sounds: Sequence[str]) -> list[str]:

@@ -51,15 +51,16 @@ class ListForm(forms.Form):
     file = forms.FileField(label="Or a text or CSV file", required=False)
 
     def clean_file(self) -> str:
-        file: UploadedFile | None = self.cleaned_data["file"]
+        file: UploadedFile[bytes] | None = self.cleaned_data["file"]
         if file is None:
             return ""
         if file.size is None or file.size > MAX_LIST_BYTES:
             raise forms.ValidationError("The file is too large for a list of terms.")
         try:
-            return file.read().decode("utf-8-sig")
+            text: str = file.read().decode("utf-8-sig")
         except UnicodeDecodeError:
             raise forms.ValidationError("The file is no text. Save it as UTF-8.") from None
+        return text
 
 
 @login_required
