@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import ScriptedBatchModel, encode_blocks
@@ -41,7 +43,7 @@ class Says(ScriptedBatchModel):
         options: DecodeOptions,
     ) -> list[list[Candidate]]:
         self.asked.append((len(windows), options))
-        return self._answers.pop(0)
+        return self._answers.pop(0)[: len(windows)]
 
     def time_words(
         self, windows: Sequence[Window], encoded: object, candidates: Any, *, languages: Any
@@ -182,6 +184,21 @@ def test_a_frugal_refine_pass_hears_what_has_no_words_again() -> None:
     first = first_look(listener, windows=2)
     assert [segment.mark for hearing in first for segment in hearing.segments()][1] == "unclear"
     assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
+
+
+@given(confidences=st.lists(st.floats(0, 1), min_size=1, max_size=8), share=st.floats(0.01, 0.99))
+def test_a_refine_pass_keeps_to_its_share(confidences: list[float], share: float) -> None:
+    """One window where that is more than the share; never one that is beyond doubt."""
+    count = len(confidences)
+    model = Says([[GOOD]] * count, [[BETTER]] * count, confidence=confidences)
+    model.refine_share = share
+    listener = Listener(model)
+    refine(listener, first_look(listener, windows=count), rescorer=None)
+    again = sum(windows for windows, _ in model.asked[1:])
+    doubtful = sum(confidence < 0.5 for confidence in confidences)
+    assert again <= max(1, share * count)
+    allowed = {max(1, int(share * count + rounding)) for rounding in (-1e-9, 1e-9)}
+    assert again in {min(doubtful, windows) for windows in allowed}
 
 
 class Prefers:
