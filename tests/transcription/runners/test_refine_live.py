@@ -17,8 +17,10 @@ from asr_engine.backends.scripted import (
     encode_blocks,
     script_text,
 )
+from asr_engine.batch.two_pass import TwoPassOptions
 from asr_engine.config import EngineSettings
 from asr_engine.events import EndpointReason
+from asr_engine.ports import Candidate, Window
 from asr_engine.protocol import (
     EngineEvent,
     EngineEventKind,
@@ -31,7 +33,7 @@ from asr_engine.results import Segment, Word
 from tests.fakes.audio import wav_bytes
 from tests.fakes.live import make_session, put_on_disk
 from tests.fakes.recordings import make_job
-from transcription.models import LiveSession, LiveUtterance
+from transcription.models import GlossaryTerm, LiveSession, LiveUtterance
 from transcription.runners import batch_job, refine_live
 from transcription.runners.pacing import LivePace
 from transcription.runners.refine_live import LiveRefiner, better_words, window_of
@@ -108,6 +110,25 @@ def test_each_closed_utterance_gets_its_own_words_and_no_neighbour_s(session: Li
     stored = LiveUtterance.objects.get(session=session, utterance=1)
     words = [Word.from_json(word) for word in stored.refined_words]
     assert (words[0].text, words[0].start_ms, words[-1].end_ms) == ("w10", 2700, 3700)
+
+
+def test_the_organisation_s_names_are_expected(
+    session: LiveSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[TwoPassOptions] = []
+
+    def refine(model: object, windows: list[Window], options: TwoPassOptions) -> list[Any]:
+        asked.append(options)
+        return [[] for _ in windows]
+
+    monkeypatch.setattr(refine_live, "refine_windows", refine)
+    GlossaryTerm.objects.create(phrase="Helstone")
+    close_utterance(session, 0)
+    take_turn()
+    (options,) = asked
+    assert options.rescorer is not None
+    heard = [Candidate("At Helsten.", -0.3, 0.0, 1.0)]
+    assert options.rescorer.hotwords(heard, "en") == "Helstone"
 
 
 def test_readers_are_told_of_what_is_stored(session: LiveSession, broker: Redis) -> None:
