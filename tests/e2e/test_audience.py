@@ -217,38 +217,36 @@ def tops(page: Page) -> list[float]:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("text", [ALIKE, LONGER, SHORTER])
 def test_refined_text_moves_nothing_that_is_newer_while_a_reader_follows(
-    open_wired: Callable[..., Wire], logged_in_page: Page, width: int, text: str
+    open_wired: Callable[..., Wire], logged_in_page: Page, width: int
 ) -> None:
-    """And what is older only moves up."""
+    """And what is older only moves up, as one, where a text has become longer."""
     page = logged_in_page
     page.set_viewport_size({"width": width, "height": 800})
     wire = open_wired(finals=80)
     for _ in range(4):
         wire.final(SENTENCE)
     wire.partial(SENTENCE)
-    before, partial = tops(page), page.locator(".captions-partial .caption-text").bounding_box()
-    wire.refined(82, text)
-    after = tops(page)
-    assert page.locator(".captions-list .caption-text").nth(82).inner_text() == text
-    assert page.evaluate(ROWS)[82]["isRefined"]
-    expect(page.locator(".captions-list .caption").nth(82)).to_be_in_viewport()
-    assert after[83:] == pytest.approx(before[83:], abs=0.6)
-    assert page.locator(".captions-partial .caption-text").bounding_box() == pytest.approx(
-        partial, abs=0.6
-    )
-    moved = [now - then for now, then in zip(after[60:83], before[60:83], strict=True)]
-    assert moved == pytest.approx([moved[0]] * len(moved), abs=0.6)  # as one
-    if text is LONGER:
-        assert moved[0] < -10
-    else:
-        assert moved[0] == pytest.approx(0, abs=0.6)
+    open_text = page.locator(".captions-partial .caption-text")
+    for text in (ALIKE, LONGER, SHORTER):
+        before, partial = tops(page), open_text.bounding_box()
+        wire.refined(82, text)
+        after = tops(page)
+        assert page.locator(".captions-list .caption-text").nth(82).inner_text() == text
+        assert page.evaluate(ROWS)[82]["isRefined"]
+        expect(page.locator(".captions-list .caption").nth(82)).to_be_in_viewport()
+        assert after[83:] == pytest.approx(before[83:], abs=0.6)
+        assert open_text.bounding_box() == pytest.approx(partial, abs=0.6)
+        moved = [now - then for now, then in zip(after[60:83], before[60:83], strict=True)]
+        assert moved == pytest.approx([moved[0]] * len(moved), abs=0.6)
+        if text is LONGER:
+            assert moved[0] < -10
+        else:
+            assert moved[0] == pytest.approx(0, abs=0.6)
 
 
-@pytest.mark.parametrize("text", [LONGER, SHORTER])
 def test_refined_text_above_or_below_moves_nothing_for_who_scrolled_up(
-    open_wired: Callable[..., Wire], logged_in_page: Page, text: str
+    open_wired: Callable[..., Wire], logged_in_page: Page
 ) -> None:
     page = logged_in_page
     wire = open_wired(finals=60)
@@ -261,12 +259,13 @@ def test_refined_text_above_or_below_moves_nothing_for_who_scrolled_up(
     before = tops(page)
     seen = [number for number, top in enumerate(before) if 100 < top < 600]
     assert len(seen) > 2
-    for utterance in (seen[0] - 3, seen[-1] + 5):
-        wire.refined(utterance, text)
-        after = tops(page)
-        assert [after[number] for number in seen] == pytest.approx(
-            [before[number] for number in seen], abs=0.6
-        )
+    for text in (LONGER, SHORTER):
+        for utterance in (seen[0] - 3, seen[-1] + 5):
+            wire.refined(utterance, text)
+            after = tops(page)
+            assert [after[number] for number in seen] == pytest.approx(
+                [before[number] for number in seen], abs=0.6
+            )
 
 
 def test_a_row_that_was_held_takes_its_own_height_once_it_has_left_the_screen(
