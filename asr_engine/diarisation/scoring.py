@@ -67,7 +67,7 @@ def score_turns(
     )
 
 
-def _grid(turns: Sequence[Turn], middles: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _grid(turns: Sequence[Turn], middles: NDArray[np.floating]) -> NDArray[np.bool_]:
     """Who speaks at each point: bool [speakers, points]."""
     labels = sorted({turn.speaker for turn in turns})
     grid = np.zeros((len(labels), len(middles)), bool)

@@ -50,7 +50,7 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def assign(segments: Sequence[Segment], turns: Sequence[Turn]) -> list[Segment]:
-    """The same words in the same order, every segment with one speaker.
+    """The same words in the same order, every segment with one speaker; "1" has the first words.
 
     A segment in which speakers change is divided between two words. One that has a speaker (its
     channel) keeps it, and so does one far from every turn keep none.
@@ -67,7 +67,17 @@ def assign(segments: Sequence[Segment], turns: Sequence[Turn]) -> list[Segment]:
             divided.append(replace(segment, speaker=speaker))
         else:
             divided += _divided(segment, clock)
-    return divided
+    return _numbered(divided, {turn.speaker for turn in turns})
+
+
+def _numbered(segments: list[Segment], labels: set[str]) -> list[Segment]:
+    """With `labels` counted anew, in the order of their first words."""
+    heard = (segment.speaker for segment in segments if segment.speaker in labels)
+    numbers = {label: str(number) for number, label in enumerate(dict.fromkeys(heard), start=1)}
+    return [
+        replace(segment, speaker=numbers.get(segment.speaker or "", segment.speaker))
+        for segment in segments
+    ]
 
 
 def _divided(segment: Segment, clock: _Clock) -> list[Segment]:
@@ -120,7 +130,7 @@ class _Clock:
     def __init__(self, turns: Sequence[Turn]) -> None:
         self._starts = np.array([turn.start_ms for turn in turns])
         self._ends = np.array([turn.end_ms for turn in turns])
-        self._labels = [turn.speaker for turn in turns]
+        self._labels: list[str] = [turn.speaker for turn in turns]
 
     def speaker(self, start_ms: int, end_ms: int) -> str | None:
         """Who speaks most of [start_ms, end_ms), else who spoke nearest to it, else nobody."""
@@ -129,10 +139,9 @@ class _Clock:
         if not len(near):
             return None
         if shared[near].max() <= 0:
-            return self._labels[near[int(shared[near].argmax())]]
+            return self._labels[int(near[int(shared[near].argmax())])]
         totals: dict[str, int] = {}
-        for index in near:
-            if shared[index] > 0:
-                label = self._labels[index]
-                totals[label] = totals.get(label, 0) + int(shared[index])
+        for index in near[shared[near] > 0]:
+            label = self._labels[index]
+            totals[label] = totals.get(label, 0) + int(shared[index])
         return max(totals, key=lambda label: totals[label])

@@ -33,6 +33,12 @@ def test_segment_is_divided_where_speakers_change() -> None:
     assert [(part.start_ms, part.end_ms) for part in heard] == [(0, 1000), (1000, 2000)]
 
 
+def test_labels_count_in_the_order_of_first_words() -> None:
+    said = [segment("first", start_ms=2000), segment("second", start_ms=5000)]
+    heard = assign(said, [Turn(0, 800, "1"), Turn(2000, 3000, "3"), Turn(5000, 6000, "1")])
+    assert [part.speaker for part in heard] == ["1", "2"]
+
+
 def test_slip_of_the_ear_divides_nothing() -> None:
     turns = [Turn(0, 300, "1"), Turn(300, 600, "2"), Turn(600, 900, "1")]
     heard = assign([segment("one", "two", "three", word_ms=300)], turns)
@@ -55,8 +61,9 @@ def test_channel_of_a_call_is_kept() -> None:
 
 
 def test_segment_without_words_is_whole() -> None:
-    heard = assign([Segment(0, 900, "", mark="unclear")], [Turn(0, 300, "1"), Turn(300, 900, "2")])
-    assert [part.speaker for part in heard] == ["2"]
+    said = [segment("one", word_ms=300), Segment(200, 900, "", mark="unclear")]
+    heard = assign(said, [Turn(0, 300, "1"), Turn(300, 900, "2")])
+    assert [(part.mark, part.speaker) for part in heard] == [(None, "1"), ("unclear", "2")]
 
 
 @given(
