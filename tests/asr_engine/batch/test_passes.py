@@ -186,6 +186,7 @@ def test_a_frugal_refine_pass_hears_what_has_no_words_again() -> None:
     assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
 
 
+@settings(deadline=None, max_examples=50)
 @given(confidences=st.lists(st.floats(0, 1), min_size=1, max_size=8), share=st.floats(0.01, 0.99))
 def test_a_refine_pass_keeps_to_its_share(confidences: list[float], share: float) -> None:
     """One window where that is more than the share; never one that is beyond doubt."""
