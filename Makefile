@@ -46,8 +46,9 @@ run: setup
 setup: $(VENV)/.run-installed
 	@$(BIN)/python -m webapp.setup
 
+# Two processes, one of which mostly waits for voices (`tests/conftest.py`); one thread in each.
 test: $(VENV)/.all-installed chromium models
-	@$(BIN)/python -m pytest
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-postgres: $(VENV)/.all-installed
 	@$(BIN)/python -m tests.postgres tests/transcription tests/webapp

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from webapp.accounts.models import User
 
 
+TESTS = Path(__file__).resolve().parent
 DATA_DIR = Path(tempfile.mkdtemp(prefix="transcribe-tests-"))
 (DATA_DIR / "static").mkdir()  # WhiteNoise warns where it finds none
 BROKER_URL = f"redis://127.0.0.1:{free_port()}/0"
@@ -34,9 +35,7 @@ AUDIO_URL = f"redis://127.0.0.1:{free_port()}/0"
 for name in [key for key in os.environ if key.startswith(("TRANSCRIBE_", "ASR_"))]:
     if name not in {"TRANSCRIBE_DATABASE_URL", "ASR_MODEL_DIR"}:
         del os.environ[name]
-os.environ.setdefault(
-    "ASR_MODEL_DIR", str(Path(__file__).resolve().parent.parent / "var" / "models")
-)
+os.environ.setdefault("ASR_MODEL_DIR", str(TESTS.parent / "var" / "models"))
 os.environ.update(
     # Here and not in pyproject.toml: pytest-django would read the settings before this file.
     DJANGO_SETTINGS_MODULE="webapp.settings",
@@ -59,6 +58,30 @@ def pytest_configure(config: pytest.Config) -> None:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(DATA_DIR, ignore_errors=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Processes that share the tests have servers of their own, and so settings of their own."""
+    del os.environ["DJANGO_SETTINGS_MODULE"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where processes share the tests (`make test`), a module stays in one of them for what its
+    tests share, and so do all that speak in real time to one whole server: those mostly wait, which
+    leaves the processor to the others."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByModule(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "e2e" if nodeid.startswith("tests/e2e/") else nodeid.partition("::")[0]
+
+    return ByModule(config, log)
 
 
 def _wait_for_port(url: str, process: subprocess.Popen[bytes]) -> None:
@@ -84,7 +107,7 @@ def valkey_servers() -> Iterator[None]:
         process = subprocess.Popen(
             [sys.executable, "-m", "webapp.valkey", kind],
             stdout=subprocess.DEVNULL,
-            cwd=Path(__file__).resolve().parent.parent,
+            cwd=TESTS.parent,
         )
         processes.append(process)
         _wait_for_port(url, process)
@@ -93,7 +116,6 @@ def valkey_servers() -> Iterator[None]:
         process.terminate()
     for process in processes:
         process.wait(timeout=10)
-    shutil.rmtree(DATA_DIR, ignore_errors=True)
 
 
 # People: Alice owns, Bob works beside her, Charlie is a stranger, and an administrator ------------

@@ -6,11 +6,9 @@ anywhere on the way shows in the text.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -138,17 +136,16 @@ WELL = Verdict((), (), True, 0, False, (), True)
 
 def judge(server: Server, speaker: Speaker) -> Verdict:
     """Compare what was said with what is stored, with what was shown, and with the file."""
-    rows = _rows(
-        server,
+    session = UUID(speaker.session).hex
+    rows = server.rows(
         "SELECT utterance, start_ms, text FROM transcription_liveutterance"
         " WHERE session_id = ? ORDER BY utterance",
-        speaker.session,
+        session,
     )
-    gaps = _rows(
-        server,
+    gaps = server.rows(
         "SELECT start_ms, end_ms FROM transcription_livemark"
         " WHERE session_id = ? AND kind = 'gap' ORDER BY start_ms",
-        speaker.session,
+        session,
     )
     said = scripted.script_text(speaker.speech.blocks).split()
     stored = " ".join(text for _utterance, _start_ms, text in rows)
@@ -168,12 +165,6 @@ def judge(server: Server, speaker: Speaker) -> Verdict:
         gaps_ms=tuple((start_ms, end_ms) for start_ms, end_ms in gaps),
         is_audio_whole=_recorded(server, speaker.session) == speaker.speech.pcm,
     )
-
-
-def _rows(server: Server, query: str, session: str) -> list[tuple[Any, ...]]:
-    address = f"file:{server.data_dir / 'database.sqlite3'}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True, timeout=20)) as database:
-        return database.execute(query, (UUID(session).hex,)).fetchall()
 
 
 def _recorded(server: Server, session: str) -> bytes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import socket
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import soundfile
@@ -127,26 +127,24 @@ def stop_and_save(page: Page) -> str:
 
 def stored_text(server: Server, recording: str) -> str:
     """The live transcript as it lies in the database."""
-    code = (
-        "import json; from transcription.models import TranscriptSegment as S;"
-        f"s = S.objects.filter(revision__recording='{recording}', revision__kind='live');"
-        "print(json.dumps([x.text for x in s.order_by('index')]))"
+    rows = server.rows(
+        "SELECT text FROM transcription_transcriptsegment WHERE revision_id IN"
+        " (SELECT id FROM transcription_transcriptrevision"
+        " WHERE recording_id = ? AND kind = 'live') ORDER BY \"index\"",
+        UUID(recording).hex,
     )
-    texts: list[str] = json.loads(server.manage("shell", "-v", "0", "-c", code))
-    return " ".join(texts)
+    return " ".join(text for (text,) in rows)
 
 
 def stored_mode_ms(server: Server, recording: str) -> int:
-    code = (
-        "from transcription.models import LiveSession as L;"
-        f"print(L.objects.get(recording='{recording}').mode_ms)"
-    )
-    return int(server.manage("shell", "-v", "0", "-c", code))
+    return int(_of_session(server, recording, "mode_ms"))
 
 
 def stored_language(server: Server, recording: str) -> str:
-    code = (
-        "from transcription.models import LiveSession as L;"
-        f"print(L.objects.get(recording='{recording}').language)"
-    )
-    return server.manage("shell", "-v", "0", "-c", code).strip()
+    return str(_of_session(server, recording, "language"))
+
+
+def _of_session(server: Server, recording: str, column: str) -> Any:
+    query = f"SELECT {column} FROM transcription_livesession WHERE recording_id = ?"  # noqa: S608  # ours
+    ((value,),) = server.rows(query, UUID(recording).hex)
+    return value

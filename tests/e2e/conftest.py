@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,8 @@ class Server:
     process: subprocess.Popen[bytes] | None = field(default=None)
 
     scheme: str = "http"
+    cookies: list[Any] = field(default_factory=list)
+    """Of the administrator's log-in that the tests share (`let_in`)."""
 
     @property
     def base_url(self) -> str:
@@ -164,6 +168,12 @@ class Server:
             capture_output=True,
             text=True,
         ).stdout
+
+    def rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
+        """What the database answers. Django would take two seconds of the processor to start."""
+        address = f"file:{self.data_dir / 'database.sqlite3'}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=20)) as database:
+            return database.execute(query, values).fetchall()
 
     def log_tail(self, lines: int = 60) -> str:
         return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:]) + "\n"
@@ -304,9 +314,24 @@ def log_in(page: Page, server: Server, **person: Any) -> None:
     page.wait_for_url(lambda url: "/accounts/login" not in url)
 
 
+def let_in(context: BrowserContext, server: Server) -> None:
+    """Give `context` the administrator's log-in: by the form once, and from then on by its cookie.
+
+    Whoever logs out needs a log-in of their own (`log_in`)."""
+    if not server.cookies:
+        page = context.new_page()
+        log_in(page, server)
+        page.close()
+        names = {"sessionid", "csrftoken"}
+        server.cookies = [each for each in context.cookies() if each["name"] in names]
+    context.add_cookies(server.cookies)
+
+
 @pytest.fixture
 def logged_in_page(page: Page, server: Server) -> Page:
-    log_in(page, server)
+    """At home, as after a log-in."""
+    let_in(page.context, server)
+    page.goto("/")
     return page
 
 
@@ -317,12 +342,15 @@ def new_page(
     contexts: list[BrowserContext],
     **person: Any,
 ) -> Page:
-    """Logged in as `log_in` says; its context is added to `contexts`."""
+    """Logged in, on its own where `person` is named; its context is added to `contexts`."""
     context = browser.new_context(base_url=base_url, reduced_motion="reduce")
     context.set_default_timeout(20_000)
     contexts.append(context)
     page = context.new_page()
-    log_in(page, server, **person)  # cookies know no ports
+    if person:
+        log_in(page, server, **person)
+    else:
+        let_in(context, server)  # cookies know no ports
     return page
 
 
@@ -340,9 +368,10 @@ def speaker(
     """`speaker(blocks, port=…)`: a logged-in page whose microphone will say `blocks` once."""
     contexts: list[BrowserContext] = []
 
-    def open_page(blocks: list[int | None], port: int = server.port) -> Page:
+    def open_page(blocks: list[int | None], port: int = server.port, **person: Any) -> Page:
         microphone = write_microphone(tmp_path / "microphone.wav", encode_blocks(blocks))
-        return new_page(launch_browser(microphone), server, f"http://localhost:{port}", contexts)
+        address = f"http://localhost:{port}"
+        return new_page(launch_browser(microphone), server, address, contexts, **person)
 
     yield open_page
     for context in contexts:

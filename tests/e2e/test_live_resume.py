@@ -360,9 +360,9 @@ KEPT_CAPTURES = "indexedDB.databases().then((all) => all.map((each) => each.name
 
 
 def test_what_is_kept_is_deleted_with_the_capture_and_on_a_log_out(
-    speaker: Callable[..., Page], wire: Wire
+    server: Server, speaker: Callable[..., Page], wire: Wire
 ) -> None:
-    page = speaker(script(100), wire.port)
+    page = speaker(script(100), wire.port, email=server.email)
     start_captions(page, "Kept here")
     assert len(page.evaluate(KEPT_SESSIONS)) == 1
     stop_and_save(page)

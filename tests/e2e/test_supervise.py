@@ -84,27 +84,33 @@ def test_second_server_on_the_same_data_is_refused(own_server: Server) -> None:
     assert "already running" in refusal.stderr
 
 
-def test_several_web_processes_share_the_port() -> None:
-    """All of them answer; while one is started again the others do, and it comes back."""
+@pytest.fixture(scope="module")
+def lan_server() -> Iterator[Server]:
+    """For the local network, with three web processes."""
     server = make_server(TRANSCRIBE_WEB_PROCESSES="3")
+    server.scheme = "https"
+    server.start("--lan")
+    yield server
+    server.stop()
+    shutil.rmtree(server.data_dir, ignore_errors=True)
+
+
+def test_several_web_processes_share_the_port(lan_server: Server) -> None:
+    """All of them answer; while one is started again the others do, and it comes back."""
+    server = lan_server
     names = {f"web-{number}" for number in (1, 2, 3)}
-    try:
-        server.start()
-        wait_until(
-            lambda: names <= who_answered(server),
-            timeout_s=60,
-            what="every web process has answered a request",
-        )
-        killed = server.kill("web-2")
-        wait_until(
-            lambda: server.process_id("web-2") not in {None, killed},
-            timeout_s=2 * BACK_WITHIN_S,
-            what="web-2 is back",
-        )
-        assert {server.status("/healthz") for _ in range(12)} == {200}
-    finally:
-        server.stop()
-        shutil.rmtree(server.data_dir, ignore_errors=True)
+    wait_until(
+        lambda: names <= who_answered(server),
+        timeout_s=60,
+        what="every web process has answered a request",
+    )
+    killed = server.kill("web-2")
+    wait_until(
+        lambda: server.process_id("web-2") not in {None, killed},
+        timeout_s=2 * BACK_WITHIN_S,
+        what="web-2 is back",
+    )
+    assert {server.status("/healthz") for _ in range(12)} == {200}
 
 
 def who_answered(server: Server) -> set[str]:
@@ -114,20 +120,13 @@ def who_answered(server: Server) -> set[str]:
     return {line.partition(" ")[0] for line in lines if "http_request_answered" in line}
 
 
-def test_lan_server_is_trusted_by_who_trusts_its_authority() -> None:
+def test_lan_server_is_trusted_by_who_trusts_its_authority(lan_server: Server) -> None:
     """Asked by https with the authority's certificate alone, names checked."""
-    server = make_server()
-    server.scheme = "https"
-    try:
-        server.start("--lan")
-        assert server.status("/certificate/") == 200
-        assert server.status("/certificate/authority.crt") == 200
-        assert server.status("/healthz") == 200
-        assert "This server speaks https" in ask_by_http(server)
-        assert stream_answer(server) == "not_authenticated"
-    finally:
-        server.stop()
-        shutil.rmtree(server.data_dir, ignore_errors=True)
+    assert lan_server.status("/certificate/") == 200
+    assert lan_server.status("/certificate/authority.crt") == 200
+    assert lan_server.status("/healthz") == 200
+    assert "This server speaks https" in ask_by_http(lan_server)
+    assert stream_answer(lan_server) == "not_authenticated"
 
 
 def ask_by_http(server: Server) -> str:

@@ -4,13 +4,9 @@ while the processes under it are killed."""
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-
-import pytest
 
 from asr_engine.backends.scripted import encode_blocks, script, word_text
-from tests.e2e.conftest import Server, make_server
+from tests.e2e.conftest import Server
 from tests.fakes.audio import wav_bytes
 from tests.fakes.tool import PIECE_BYTES, Tool
 from tests.fakes.waiting import wait_until
@@ -18,17 +14,7 @@ from tests.fakes.waiting import wait_until
 WORDS = 3000
 
 
-@pytest.fixture
-def road_server() -> Iterator[Server]:
-    server = make_server()
-    server.start()
-    yield server
-    server.stop()
-    shutil.rmtree(server.data_dir, ignore_errors=True)
-
-
-def test_an_upload_survives_a_break_and_the_death_of_each_process(road_server: Server) -> None:
-    server = road_server
+def test_an_upload_survives_a_break_and_the_death_of_each_process(server: Server) -> None:
     tool = Tool(server.base_url, server.manage("createtoken", server.email).strip())
     talk = wav_bytes(encode_blocks(script(WORDS, utterance_words=50)))
     assert len(talk) > 2 * PIECE_BYTES
@@ -56,3 +42,4 @@ def test_an_upload_survives_a_break_and_the_death_of_each_process(road_server: S
     part = tool.ask("GET", f"{recording}/media", Range="bytes=100-199")
     assert (part.status, len(part.body)) == (206, 100)
     assert tool.ask("HEAD", f"{recording}/media", Authorization="").status == 401
+    server.wait_ready()
