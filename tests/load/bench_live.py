@@ -45,8 +45,10 @@ ROOMY: Final = {
     "TRANSCRIBE_MAX_VIEWERS": "5000",
     "TRANSCRIBE_MAX_VIEWERS_PER_SESSION": "5000",
     "TRANSCRIBE_LOG_LEVEL": "WARNING",
+    "TRANSCRIBE_LIVE_REFINE": "off",
 }
-"""One person speaks in all sessions here; the limits are tested elsewhere."""
+"""One person speaks in all sessions here; the limits are tested elsewhere. Who captions so many
+people has a machine of its own for the second pass."""
 
 
 def write_speech(folder: Path, seconds: float) -> tuple[Path, Path]:
