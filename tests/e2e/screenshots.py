@@ -189,6 +189,17 @@ def seed(server: Server) -> dict[str, str]:
         is_organisation_wide=True,
     )
     write(meeting, ENGLISH * 3, RevisionKind.REFINED)
+    # Somebody asks in each round, and somebody else, without a name so far, answers.
+    for place, label in ((4, "2"), (5, "3")):
+        TranscriptSegment.objects.filter(
+            revision=meeting.current_revision, index__in=(place, place + 8, place + 16)
+        ).update(speaker=label)
+    TranscriptSegment.objects.filter(revision=meeting.current_revision, speaker="").update(
+        speaker="1"
+    )
+    from transcription.services.speakers import name_speakers
+
+    name_speakers(recording=meeting, names={"1": "Ada Lovelace", "2": "Bola Adeyemi"})
     chinese = recording(
         "2026年11月例会：搬迁、预算与字幕系统试用情况汇报",
         RecordingState.READY,
