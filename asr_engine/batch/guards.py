@@ -18,9 +18,13 @@ MIN_LOG_PROBABILITY: Final = -1.5
 def is_silence(candidate: Candidate) -> bool:
     """Nobody spoke."""
     return not candidate.text or (
-        candidate.no_speech_probability > NO_SPEECH
-        and candidate.mean_log_probability < LOW_LOG_PROBABILITY
+        not is_speech(candidate) and candidate.mean_log_probability < LOW_LOG_PROBABILITY
     )
+
+
+def is_speech(candidate: Candidate) -> bool:
+    """Somebody spoke, whatever was said: music and noise seldom pass for it."""
+    return candidate.no_speech_probability <= NO_SPEECH
 
 
 def is_loop(candidate: Candidate) -> bool:

@@ -312,7 +312,7 @@ def _judge(
         return nothing
     sound = [candidate for candidate in candidates if guards.is_sound(candidate)]
     if not sound:
-        return replace(nothing, is_unclear=True)
+        return replace(nothing, is_unclear=guards.is_speech(candidates[0]))
     sound += [candidate for candidate in prompted if guards.is_sound(candidate)]
     best = sound[rescorer.choose(sound) if rescorer else 0]
     if before.candidate is not None and before.candidate.tokens == best.tokens:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -138,6 +139,11 @@ def test_what_never_gets_sound_is_marked_and_not_written_down() -> None:
     ((mark,),) = segments(heard_well(Says(*[[[LOOP]]] * 4)))
     assert (mark.text, mark.words, mark.mark) == ("", (), "unclear")
     assert (mark.start_ms, mark.end_ms) == (5_000, 7_000)
+
+
+def test_noise_that_loops_is_not_marked_as_speech() -> None:
+    hum = replace(LOOP, no_speech_probability=0.8)
+    assert segments(heard_well(Says(*[[[hum]]] * 4))) == [[]]
 
 
 def test_a_moment_that_never_gets_sound_is_not_missed() -> None:
