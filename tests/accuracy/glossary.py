@@ -30,12 +30,12 @@ from asr_engine.batch.two_pass import Pass, TwoPassOptions
 from asr_engine.config import engine_settings
 from asr_engine.evaluation import (
     ErrorCount,
+    comparable_units,
     count_errors,
     is_scored_by_characters,
     read_manifest,
 )
 from asr_engine.ports import BatchModel, SpeechFinder, Window
-from asr_engine.spoken import spoken_units
 
 NAMES = Path(__file__).with_name("names.txt")
 
@@ -83,12 +83,12 @@ class Score:
         }
 
 
-def occurrences(names: Sequence[str], text: str) -> Counter[str]:
-    """How often each name stands in `text`."""
-    units = spoken_units(text)
+def occurrences(names: Sequence[str], text: str, language: str) -> Counter[str]:
+    """How often each name stands in `text`, in either Chinese script."""
+    units = comparable_units(text, language)
     counts: Counter[str] = Counter()
     for name in names:
-        run = spoken_units(name)
+        run = comparable_units(name, language)
         counts[name] = sum(
             units[start : start + len(run)] == run for start in range(len(units) - len(run) + 1)
         )
@@ -96,7 +96,7 @@ def occurrences(names: Sequence[str], text: str) -> Counter[str]:
 
 
 def add(score: Score, names: Sequence[str], reference: str, text: str, language: str) -> None:
-    said, written = occurrences(names, reference), occurrences(names, text)
+    said, written = (occurrences(names, one, language) for one in (reference, text))
     score.found += (said & written).total()
     score.missed += said - written
     score.inserted += written - said
