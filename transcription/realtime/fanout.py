@@ -81,10 +81,16 @@ class Feed:
             del self._newest["partial"]
 
     async def take(self) -> list[CaptionEvent]:
-        """Wait for something; lasting events first, then the newest of the others."""
+        """Wait for something; lasting events first, then the newest of the others.
+
+        But before all an acknowledgement: after `closed` nobody listens for what is on disk.
+        """
         await self._wakeup.wait()
         self._wakeup.clear()
+        acknowledged = self._newest.pop("ack", None)
         events = [*self._lasting, *self._newest.values()]
+        if acknowledged is not None:
+            events.insert(0, acknowledged)
         self._lasting.clear()
         self._newest.clear()
         return events

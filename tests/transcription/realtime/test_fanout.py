@@ -25,8 +25,17 @@ async def test_slow_viewer_gets_every_final_and_the_newest_partial() -> None:
     feed.offer(event("final", utterance=0, seq=1))
     feed.offer(event("gap", seq=2))
     taken = await feed.take()
-    assert [item.type for item in taken] == ["final", "gap", "partial", "ack"]
-    assert taken[2].data["text"] == "p49"
+    assert [item.type for item in taken] == ["ack", "final", "gap", "partial"]
+    assert taken[0].data["sample"] == 49
+    assert taken[3].data["text"] == "p49"
+
+
+async def test_slow_speaker_hears_what_is_on_disk_before_the_end() -> None:
+    """Who has heard `closed` leaves; the last acknowledgement came before it and is not lost."""
+    feed = Feed()
+    feed.offer(event("ack", sample=480))
+    feed.offer(event("closed", seq=3))
+    assert [item.type for item in await feed.take()] == ["ack", "closed"]
 
 
 async def test_partial_of_a_final_utterance_is_void() -> None:
