@@ -1,7 +1,7 @@
 """Other transcribers of recordings beside ours: the same weights, recordings and threads.
 
-    python -m tests.load.batch_peers MANIFEST [--peers faster-whisper faster-whisper-beam-5 whisperx
-        openai-whisper] [--folder F] [--limit N] [--threads 2] [--quality A]
+    python -m tests.load.batch_peers MANIFEST [--peers ours faster-whisper faster-whisper-beam-5
+        whisperx openai-whisper] [--folder F] [--limit N] [--threads 2] [--quality A]
 
 whisperx and openai-whisper are installed into a virtual environment in a temporary folder, by pip,
 and are no requirements of this project. Of whisperx runs what needs nothing from the network: its
@@ -34,7 +34,7 @@ from tests.e2e.conftest import ROOT
 from tests.load.machine import load, machine
 from transcription.runners.evaluate import Selection, spoken_language
 
-PEERS: Final = ("faster-whisper", "faster-whisper-beam-5", "whisperx", "openai-whisper")
+PEERS: Final = ("ours", "faster-whisper", "faster-whisper-beam-5", "whisperx", "openai-whisper")
 PACKAGES: Final = {
     "whisperx": (
         ["whisperx==3.8.6", "pyannote.core==6.1.0"],
@@ -55,6 +55,23 @@ for path, language in request["files"]:
     text, seconds = hear(path, language)
     spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
     print(json.dumps({"path": path, "text": text, "audio_s": seconds, **spent}), flush=True)
+"""
+_OURS: Final = """
+from pathlib import Path
+sys.path.insert(0, request["root"])
+from asr_engine import registry
+from asr_engine.batch import two_pass
+from asr_engine.config import engine_settings
+settings = engine_settings().model_copy(update={"threads": threads})
+model, finder = registry.batch_model(settings), registry.speech_finder(settings)
+def hear(path, language):
+    options = two_pass.TwoPassOptions(language=language)
+    texts, audio_ms = [], 0
+    for group in two_pass.transcribe(Path(path), model=model, finder=finder, options=options):
+        audio_ms = group.audio_total_ms
+        if group.pass_ is two_pass.Pass.REFINED:
+            texts += [segment.text for segment in group.segments]
+    return " ".join(texts), audio_ms / 1000
 """
 _BARE: Final = """
 from faster_whisper import BatchedInferencePipeline, WhisperModel
@@ -116,6 +133,7 @@ def hear(path, language):
     return heard["text"].strip(), len(samples) / 16000
 """
 PROGRAMS: Final = {
+    "ours": _OURS,
     "faster-whisper": _BARE.replace("__BEAM__", "1"),
     "faster-whisper-beam-5": _BARE.replace("__BEAM__", "5"),
     "whisperx": _WHISPERX,
