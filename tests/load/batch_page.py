@@ -64,7 +64,7 @@ def _folders(batch: dict[str, Any]) -> Iterator[str]:
         "## Both passes, by kind of recording",
         "",
         "Ours beside bare faster-whisper (batched, 8 windows) on the same weights, in the same",
-        f"process, in {batch['rounds']} alternating rounds. Error is WER by the Whisper English",
+        f"process, in turns ({batch['rounds']} of each). Error is WER by the Whisper English",
         "normaliser, CER for Chinese. Draft against greedy decoding, refined against a beam of 5",
         "everywhere; the refine pass's seconds come on top of the draft's.",
         "",
@@ -103,7 +103,8 @@ def _peers(peers: Sequence[dict[str, Any]]) -> Iterator[str]:
     for line in peers:
         if "peer" not in line:
             continue
-        name = f"| {line['peer']} | {line.get('folder', '')} | "
+        recordings = f"{line['folder']}, {line['language'] or 'any'}" if "folder" in line else ""
+        name = f"| {line['peer']} | {recordings} | "
         if "problem" in line:
             yield f"{name}{line['problem']} | | | |"
             continue
