@@ -123,10 +123,11 @@ def test_another_tab_takes_over_by_an_explicit_act_with_all_that_was_kept(
     expect(second.locator(".capture-state")).to_have_attribute("data-state", "live")
     expect(second.locator(".captions-list .caption-text").last).to_contain_text("w15")
     said = numbers(stored_text(server, stop_and_save(second)).split())
-    again = said.index(0, 1)
-    assert said[:again] == list(range(again))
+    # The fake device begins its words again, or goes on where the first tab still has it.
+    again = next((at for at, number in enumerate(said) if number != at), len(said))
     assert again >= words_within(blocks, heard_s - 0.4)
-    assert said[again:] == list(range(len(said) - again))
+    rest = said[again:]
+    assert rest == list(range(rest[0], rest[0] + len(rest))) if rest else again == len(said)
 
 
 COLLEAGUE = "bo@example.org"
