@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from transcription.errors import NotFoundError, UnknownLinkError
 from transcription.models import (
-    CaptionLink,
     GlossaryTerm,
     LiveSession,
     Recording,
+    ShareLink,
     Upload,
     Visibility,
 )
@@ -27,12 +27,12 @@ Viewer = User | AnonymousUser
 
 
 def recordings_visible_to(user: Viewer) -> QuerySet[Recording]:
-    """The person's own recordings and those shared with the whole organisation."""
+    """The person's own recordings and those shared with the whole organisation; not the trash."""
     if not isinstance(user, User) or not user.is_active:
         return Recording.objects.none()
-    return Recording.objects.filter(Q(owner=user) | Q(is_organisation_wide=True)).select_related(
-        "owner"
-    )
+    return Recording.objects.filter(
+        Q(owner=user) | Q(is_organisation_wide=True), trashed_at=None
+    ).select_related("owner")
 
 
 def access_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
@@ -84,7 +84,7 @@ def live_sessions_visible_to(user: Viewer) -> QuerySet[LiveSession]:
     if not isinstance(user, User) or not user.is_active:
         return LiveSession.objects.none()
     return LiveSession.objects.filter(
-        Q(owner=user) | Q(visibility=Visibility.ORGANISATION)
+        Q(owner=user) | Q(visibility=Visibility.ORGANISATION), recording__trashed_at=None
     ).select_related("owner")
 
 
@@ -104,7 +104,7 @@ def access_own_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveS
     return session
 
 
-def access_caption_link_by_token(token: str) -> CaptionLink:
+def access_caption_link_by_token(token: str) -> ShareLink:
     """For reading captions by a link, while it is open and its owner's account is.
 
     Raises UnknownLinkError for a token that never was one, and NotFoundError, which says why, for
@@ -113,11 +113,13 @@ def access_caption_link_by_token(token: str) -> CaptionLink:
     if not settings.SITE.share_links:
         raise NotFoundError("Links to captions are switched off on this server.")
     link = (
-        CaptionLink.objects.select_related("session__owner")
-        .filter(sha256=CaptionLink.hash_token(token))
+        ShareLink.objects.select_related("session__owner")
+        .filter(sha256=ShareLink.hash_token(token))
         .first()
     )
     if link is None:
+        raise UnknownLinkError
+    if link.session is None:
         raise UnknownLinkError
     if link.revoked_at is not None or not link.session.owner.is_active:
         raise NotFoundError("This link was withdrawn by the person who made it.")
@@ -126,9 +128,11 @@ def access_caption_link_by_token(token: str) -> CaptionLink:
     return link
 
 
-def access_own_caption_link_by_id(user: Viewer, link_id: UUID | str) -> CaptionLink:
+def access_own_caption_link_by_id(user: Viewer, link_id: UUID | str) -> ShareLink:
     """For withdrawing: only the session's owner. Raises NotFoundError otherwise."""
-    link = CaptionLink.objects.select_related("session").filter(id=link_id).first()
-    if link is None or not isinstance(user, User) or link.session.owner_id != user.pk:
+    link = ShareLink.objects.select_related("session").filter(id=link_id).first()
+    if link is None or link.session is None or not isinstance(user, User):
+        raise NotFoundError
+    if link.session.owner_id != user.pk:
         raise NotFoundError
     return link

@@ -35,7 +35,7 @@ def linked_caption_text(request: HttpRequest, token: str, extension: str) -> Htt
     try:
         address = request.META.get("REMOTE_ADDR", "")
         link = open_caption_link(token=token, address=address)
-        response: HttpResponseBase = _answer(request, link.session, extension)
+        response: HttpResponseBase = _answer(request, link.live_session, extension)
     except ProductError as error:
         response = HttpResponse(
             f"{error.text}\n", content_type="text/plain; charset=utf-8", status=error.status

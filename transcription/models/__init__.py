@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from transcription.models.caption_link import CaptionLink
 from transcription.models.glossary import GlossaryTerm
+from transcription.models.idempotency import IdempotentRequest
 from transcription.models.job import Attempt, Job, JobState
 from transcription.models.live_session import (
     LiveMark,
@@ -21,6 +21,9 @@ from transcription.models.recording import (
     Upload,
     UploadState,
 )
+from transcription.models.retention import PurgeRun, RetentionPolicy
+from transcription.models.share import OpenedContent, Share
+from transcription.models.share_link import ShareLink
 from transcription.models.transcript import (
     RevisionKind,
     SegmentMark,
@@ -28,12 +31,19 @@ from transcription.models.transcript import (
     TranscriptRevision,
     TranscriptSegment,
 )
+from transcription.models.webhook import (
+    DeliveryState,
+    Webhook,
+    WebhookDelivery,
+    WebhookEvent,
+)
 
 __all__ = [
     "Attempt",
-    "CaptionLink",
     "ChineseScript",
+    "DeliveryState",
     "GlossaryTerm",
+    "IdempotentRequest",
     "Job",
     "JobState",
     "LiveMark",
@@ -41,15 +51,23 @@ __all__ = [
     "LiveSession",
     "LiveState",
     "LiveUtterance",
+    "OpenedContent",
+    "PurgeRun",
     "Recording",
     "RecordingSource",
     "RecordingState",
+    "RetentionPolicy",
     "RevisionKind",
     "SegmentMark",
+    "Share",
+    "ShareLink",
     "SpeakerName",
     "TranscriptRevision",
     "TranscriptSegment",
     "Upload",
     "UploadState",
     "Visibility",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookEvent",
 ]

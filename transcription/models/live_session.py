@@ -44,6 +44,14 @@ class LiveSession(models.Model):
     visibility = models.CharField(
         max_length=20, choices=Visibility, default=Visibility.ORGANISATION
     )
+    team = models.ForeignKey(
+        "accounts.Team",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Of the recording that it becomes.",
+    )
     language = models.CharField(max_length=16, blank=True)
     mode_ms = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=LiveState, default=LiveState.CREATED)

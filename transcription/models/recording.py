@@ -37,7 +37,8 @@ class Recording(models.Model):
     Its files lie in a folder named by its id; no user-chosen name reaches the file system.
     `source.bin` holds the bytes as they came, `player.*` what the page plays. `tracks` says what
     each audio track holds, as `asr_engine.batch.channels` found it; `track` is the one that
-    somebody chose. With `speaker_count` None the speakers are counted.
+    somebody chose. With `speaker_count` None the speakers are counted. In the trash
+    (`trashed_at`) it is seen by nobody but its owner, there, until it is restored or dies.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -49,6 +50,14 @@ class Recording(models.Model):
     source = models.CharField(max_length=10, choices=RecordingSource)
     state = models.CharField(max_length=20, choices=RecordingState, default=RecordingState.QUEUED)
     is_organisation_wide = models.BooleanField(default=False)
+    team = models.ForeignKey(
+        "accounts.Team",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Whose retention policy counts; without one, the organisation's.",
+    )
     requested_language = models.CharField(max_length=16, blank=True)
     mixes_languages = models.BooleanField(default=False)
     chinese_script = models.CharField(max_length=4, choices=ChineseScript, blank=True)
@@ -76,7 +85,20 @@ class Recording(models.Model):
     )
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
     recorded_at = models.DateTimeField(default=timezone.now)
+    # Retention: a date of its own instead of the policy's, a legal hold, the trash.
     expires_at = models.DateTimeField(null=True, blank=True)
+    is_held = models.BooleanField(default=False)
+    held_reason = models.CharField(max_length=300, blank=True)
+    trashed_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    trashed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Empty: a retention policy.",
+    )
+    audio_removed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("-created_at",)

@@ -26,7 +26,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from transcription import selectors
 from transcription.errors import InvalidInputError, ProductError
-from transcription.models import CaptionLink, LiveSession
+from transcription.models import LiveSession, ShareLink
 from transcription.pages.errors import PAGES, Sentences, error_page
 from transcription.pages.live import (
     LOOPBACK_NAMES,
@@ -78,7 +78,7 @@ def live_links(request: PersonRequest, session_id: UUID) -> HttpResponse:
             "code": code.svg_data_uri(border=2, dark="#1a1f23", light="#ffffff", omitsize=True),
         }
     now = timezone.now()
-    links = CaptionLink.objects.filter(session=session)[:SHOWN_LINKS]
+    links = ShareLink.objects.filter(session=session)[:SHOWN_LINKS]
     base = made["address"] if made else request.build_absolute_uri(_captions_page(session))
     context = {
         "session": session,
@@ -120,7 +120,7 @@ def behind_link(view: View) -> Callable[..., HttpResponse]:
     def guarded(request: HttpRequest, token: str) -> HttpResponse:
         try:
             link = open_caption_link(token=token, address=request.META.get("REMOTE_ADDR", ""))
-            response = view(request, link.session)
+            response = view(request, link.live_session)
         except ProductError as error:
             said = PAGES[error.status]
             advice = "Ask the person who sent you the link for a new one."

@@ -81,7 +81,7 @@ class CaptionsSocket(CookieSocket):
     def fetch_session(self) -> LiveSession:
         if not self._is_by_link:
             return super().fetch_session()
-        session = selectors.access_caption_link_by_token(self._token).session
+        session = selectors.access_caption_link_by_token(self._token).live_session
         if str(session.id) != self.session_id:
             raise NotFoundError
         return session
@@ -96,7 +96,7 @@ class CaptionsSocket(CookieSocket):
         link = await open_link(token=token, address=address)
         self._token = token
         self.introduced()
-        await self.follow_rights(link.session.owner)  # a link ends with its maker's account
+        await self.follow_rights(link.live_session.owner)  # a link ends with its maker's account
         self.start(self._leave_at(link.expires_at))
         await self._begin()
 

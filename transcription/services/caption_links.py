@@ -25,7 +25,7 @@ from transcription.errors import (
     TooFastError,
     UnknownLinkError,
 )
-from transcription.models import CaptionLink, LiveSession
+from transcription.models import LiveSession, ShareLink
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +39,7 @@ MAX_WRONG_TOKENS: Final = 30
 WRONG_TOKENS_FOR_S: Final = 600
 
 
-def create_caption_link(*, session: LiveSession, hours: int) -> tuple[CaptionLink, str]:
+def create_caption_link(*, session: LiveSession, hours: int) -> tuple[ShareLink, str]:
     """Make a link; the second value is its token, which is stored nowhere.
 
     Raises ConflictError, InvalidInputError.
@@ -49,15 +49,15 @@ def create_caption_link(*, session: LiveSession, hours: int) -> tuple[CaptionLin
     if hours not in LIFETIMES:
         raise InvalidInputError("Choose for how long the link is open.")
     now = timezone.now()
-    links = CaptionLink.objects.filter(session=session, revoked_at=None, expires_at__gt=now)
+    links = ShareLink.objects.filter(session=session, revoked_at=None, expires_at__gt=now)
     if links.count() >= MAX_OPEN_LINKS:
         raise ConflictError(
             f"This session has {MAX_OPEN_LINKS} open links already. Withdraw one of them first."
         )
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    link = CaptionLink.objects.create(
+    link = ShareLink.objects.create(
         session=session,
-        sha256=CaptionLink.hash_token(token),
+        sha256=ShareLink.hash_token(token),
         created_at=now,
         expires_at=now + timedelta(hours=hours),
     )
@@ -65,18 +65,18 @@ def create_caption_link(*, session: LiveSession, hours: int) -> tuple[CaptionLin
     return link, token
 
 
-def revoke_caption_link(*, link: CaptionLink) -> None:
+def revoke_caption_link(*, link: ShareLink) -> None:
     """It leads nowhere from now on, and those who read by it are sent away within seconds.
 
     Harmless for a link that was withdrawn already.
     """
-    open_links = CaptionLink.objects.filter(id=link.id, revoked_at=None)
+    open_links = ShareLink.objects.filter(id=link.id, revoked_at=None)
     if open_links.update(revoked_at=timezone.now()):
         log.info("caption_link_revoked", link=str(link.id), session=str(link.session_id))
-    links_changed_on_commit(link.session_id)
+    links_changed_on_commit(link.live_session.id)
 
 
-def open_caption_link(*, token: str, address: str) -> CaptionLink:
+def open_caption_link(*, token: str, address: str) -> ShareLink:
     """The link of `token`, for a reader of its session at the network `address`.
 
     Raises NotFoundError, which says why, and TooFastError where too many wrong tokens came from

@@ -1,9 +1,13 @@
-"""People and the tokens of their tools. Who may see what is decided in the product's selectors."""
+"""People, teams, the tokens of their tools, and the audit log.
+
+Who may see what is decided in the product's selectors.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from datetime import datetime
 from typing import ClassVar
 
@@ -17,6 +21,8 @@ class Role(models.TextChoices):
 
     STAFF = "staff", "Staff"
     ADMINISTRATOR = "administrator", "Administrator"
+    SERVICE = "service", "Service account"
+    """A tool of the organisation: it has tokens and cannot log in."""
 
 
 class UserManager(BaseUserManager["User"]):
@@ -69,6 +75,33 @@ class User(AbstractUser):
         return str(self)
 
 
+class Team(models.Model):
+    """People who share recordings, perhaps with a retention policy of their own."""
+
+    name = models.CharField(max_length=100, unique=True)
+    members = models.ManyToManyField(User, related_name="teams", blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for, within the rights of the person or service account."""
+
+    RECORDINGS_READ = "recordings:read", "Read recordings, transcripts and audio"
+    RECORDINGS_WRITE = "recordings:write", "Upload, change, transcribe and delete recordings"
+    LIVE_READ = "live:read", "Read live captions"
+    LIVE_WRITE = "live:write", "Start, speak into and end live sessions"
+    TRANSCRIBE = "transcribe", "Transcribe a file at once (OpenAI-compatible)"
+    WEBHOOKS = "webhooks", "Manage webhooks"
+    MONITOR = "monitor", "Read metrics and the details of readiness"
+    ADMINISTRATION = "administration", "Manage people, glossary and retention (administrators)"
+
+
 class ApiToken(models.Model):
     """A tool's key to its owner's things. Stored as a hash; shown once, when it is made.
 
@@ -80,9 +113,11 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=8, help_text="First characters, to recognise it by.")
     sha256 = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
@@ -93,7 +128,12 @@ class ApiToken(models.Model):
 
     @classmethod
     def issue(
-        cls, *, user: User, name: str, expires_at: datetime | None = None
+        cls,
+        *,
+        user: User,
+        name: str,
+        scopes: Collection[str] = tuple(Scope),
+        expires_at: datetime | None = None,
     ) -> tuple[ApiToken, str]:
         """Make a token; the second value is the secret, which is stored nowhere."""
         secret = f"tr_{secrets.token_urlsafe(32)}"
@@ -102,6 +142,87 @@ class ApiToken(models.Model):
             name=name,
             prefix=secret[:8],
             sha256=cls.hash_secret(secret),
+            scopes=sorted(scopes),
             expires_at=expires_at,
         )
         return token, secret
+
+
+class Act(models.TextChoices):
+    """What the audit log knows."""
+
+    LOGGED_IN = "logged_in", "logged in"
+    LOG_IN_FAILED = "log_in_failed", "failed to log in"
+    LOGGED_OUT = "logged_out", "logged out"
+    PASSWORD_CHANGED = "password_changed", "changed a password"
+    FACTOR_ADDED = "factor_added", "added a second factor"
+    FACTOR_REMOVED = "factor_removed", "removed a second factor"
+    CREATED = "created", "created"
+    VIEWED = "viewed", "viewed"
+    PLAYED = "played", "played"
+    EXPORTED = "exported", "exported"
+    EDITED = "edited", "edited"
+    SHARED = "shared", "shared"
+    UNSHARED = "unshared", "stopped sharing"
+    LINK_MADE = "link_made", "made a link to"
+    LINK_WITHDRAWN = "link_withdrawn", "withdrew a link to"
+    OPENED = "opened", "opened as administrator"
+    TRASHED = "trashed", "moved to the trash"
+    RESTORED = "restored", "restored"
+    DELETED = "deleted", "deleted"
+    HELD = "held", "put on hold"
+    RELEASED = "released", "released from hold"
+    POLICY_CHANGED = "policy_changed", "changed the retention of"
+    PURGED = "purged", "purged"
+    INVITED = "invited", "invited"
+    DISABLED = "disabled", "disabled"
+    ENABLED = "enabled", "enabled"
+    ROLE_CHANGED = "role_changed", "changed the role of"
+    FACTORS_RESET = "factors_reset", "reset the second factors of"
+    SESSIONS_ENDED = "sessions_ended", "ended the sessions of"
+    TEAM_CHANGED = "team_changed", "changed the team"
+    TOKEN_MADE = "token_made", "made a token"
+    TOKEN_REVOKED = "token_revoked", "revoked a token"
+    TOKEN_USED = "token_used", "used a token"
+    GLOSSARY_CHANGED = "glossary_changed", "changed the glossary"
+    JOB_ENDED = "job_ended", "stopped the transcription of"
+    JOB_ASKED = "job_asked", "asked for a transcription of"
+    WEBHOOK_CHANGED = "webhook_changed", "changed a webhook"
+
+
+class AuditEntry(models.Model):
+    """Who did what to which thing. Rows are only added, and removed by age.
+
+    Names stand beside the keys, for people and things that are gone by then.
+    `window` is the ten minutes of an act that is told once in that time (see `accounts.audit`).
+    """
+
+    at = models.DateTimeField(default=timezone.now, db_index=True)
+    actor = models.ForeignKey(
+        User, null=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    actor_name = models.CharField(max_length=254, blank=True)
+    token_name = models.CharField(max_length=100, blank=True)
+    address = models.GenericIPAddressField(null=True)
+    act = models.CharField(max_length=20, choices=Act)
+    subject_kind = models.CharField(max_length=40, blank=True)
+    subject_id = models.CharField(max_length=40, blank=True)
+    subject_name = models.CharField(max_length=300, blank=True)
+    detail = models.JSONField(default=dict, blank=True)
+    window = models.PositiveBigIntegerField(null=True)
+
+    class Meta:
+        ordering = ("-at", "-id")
+        indexes = (
+            models.Index(fields=("subject_kind", "subject_id", "-at")),
+            models.Index(fields=("actor", "-at")),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=("actor", "act", "subject_kind", "subject_id", "window"),
+                name="audit_once_in_ten_minutes",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"audit {self.pk}"

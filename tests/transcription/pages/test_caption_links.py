@@ -15,7 +15,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from tests.fakes.live import make_session
-from transcription.models import CaptionLink, LiveSession, LiveState, Visibility
+from transcription.models import LiveSession, LiveState, ShareLink, Visibility
 from transcription.services import caption_links
 from webapp.accounts.models import User
 
@@ -92,7 +92,7 @@ def test_bad_lifetimes_make_no_link(
 ) -> None:
     answer = client_of(alice).post(f"/live/{session.id}/links/", {"hours": hours})
     assert answer.status_code == 400
-    assert not CaptionLink.objects.exists()
+    assert not ShareLink.objects.exists()
 
 
 def test_switched_off_no_link_is_offered(
@@ -168,9 +168,9 @@ def test_refused_links_say_why(
         return response.content.decode()
 
     assert "leads nowhere" in refusal(f"/s/wrong/{path}")
-    CaptionLink.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
+    ShareLink.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
     assert "This link has expired." in refusal()
-    CaptionLink.objects.update(revoked_at=timezone.now())
+    ShareLink.objects.update(revoked_at=timezone.now())
     assert "This link was withdrawn" in refusal()
     settings.SITE = settings.SITE.model_copy(update={"share_links": False})
     assert "switched off" in refusal()

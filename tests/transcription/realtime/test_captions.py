@@ -13,11 +13,11 @@ from asr_engine.protocol import ViewerEvent
 from tests.fakes.live import Page, final, log_in, make_session, publish, servers
 from tests.fakes.pages import make_recording
 from transcription.models import (
-    CaptionLink,
     LiveMarkKind,
     LiveSession,
     LiveState,
     LiveUtterance,
+    ShareLink,
     Visibility,
 )
 from transcription.realtime import border, captions, socket
@@ -249,7 +249,7 @@ async def test_bad_message_closes_with_a_sentence(
 
 
 @sync_to_async
-def make_link(session: LiveSession) -> tuple[CaptionLink, str]:
+def make_link(session: LiveSession) -> tuple[ShareLink, str]:
     return caption_links.create_caption_link(session=session, hours=24)
 
 

@@ -20,7 +20,7 @@ from transcription.errors import (
     TooFastError,
     UnknownLinkError,
 )
-from transcription.models import CaptionLink, LiveSession
+from transcription.models import LiveSession, ShareLink
 from transcription.services import caption_links
 from webapp.accounts.models import User
 
@@ -38,7 +38,7 @@ def forget_wrong_tokens() -> Iterator[None]:
     cache.delete(f"wrong-links:{HERE}")
 
 
-def make_link(session: LiveSession) -> tuple[CaptionLink, str]:
+def make_link(session: LiveSession) -> tuple[ShareLink, str]:
     return caption_links.create_caption_link(session=session, hours=24)
 
 
@@ -52,14 +52,14 @@ def test_a_link_leads_to_its_session_alone(session: LiveSession, alice: User) ->
 def test_the_token_has_128_bits_and_is_stored_as_a_hash(session: LiveSession) -> None:
     link, token = make_link(session)
     assert len(token) == 22  # base64 of 16 bytes
-    row = CaptionLink.objects.filter(id=link.id).values().get()
+    row = ShareLink.objects.filter(id=link.id).values().get()
     assert token not in str(row)
-    assert row["sha256"] == CaptionLink.hash_token(token)
+    assert row["sha256"] == ShareLink.hash_token(token)
 
 
 def test_an_expired_link_says_so(session: LiveSession) -> None:
     link, token = make_link(session)
-    CaptionLink.objects.filter(id=link.id).update(expires_at=timezone.now() - timedelta(seconds=1))
+    ShareLink.objects.filter(id=link.id).update(expires_at=timezone.now() - timedelta(seconds=1))
     with pytest.raises(NotFoundError, match="expired"):
         caption_links.open_caption_link(token=token, address=HERE)
 
