@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
 from transcription.pages import (
@@ -23,6 +23,7 @@ urlpatterns = [
     *tracks.urlpatterns,
     *speakers.urlpatterns,
     *glossary.urlpatterns,
+    path("administration/", include("transcription.pages.administration.urls")),
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),
     path("profile/", profile.profile, name="profile"),
