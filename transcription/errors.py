@@ -3,6 +3,7 @@
     ProductError
     ├── NotAuthenticatedError    nobody is logged in, or the token is not (or no longer) known
     ├── ForbiddenError           the request did not come from our own page
+    │   └── MissingScopeError        the token is good, but not for this
     ├── NotFoundError            absent, or not this person's to see: both look the same
     │   └── UnknownLinkError         a link to captions that nobody made
     ├── ConflictError            the thing is in a state that does not allow this
@@ -50,6 +51,15 @@ class ForbiddenError(ProductError):
     code = "forbidden"
     status = 403
     sentence = "The page is out of date. Reload it and try again."
+
+
+class MissingScopeError(ForbiddenError):
+    code = "missing_scope"
+    sentence = "This token may not do that."
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"This token may not do that: it lacks the scope {scope}.")
+        self.scope = scope
 
 
 class NotFoundError(ProductError):

@@ -1,8 +1,8 @@
 """Is it alive, can it serve, what is it doing: `/healthz`, `/readyz`, `/metrics`.
 
 `/healthz` is open and touches nothing. `/readyz` answers 200 or 503 to everybody, and says which
-part fails only to administrators and to the networks of `TRANSCRIBE_MONITOR_NETWORKS`, who alone
-may read `/metrics`.
+part fails only to administrators, to tokens with the scope `monitor`, and to the networks of
+`TRANSCRIBE_MONITOR_NETWORKS`, who alone may read `/metrics`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from redis.retry import Retry
 from asr_engine.client import engine_statuses_sync
 from asr_engine.protocol import RECORDER_LEADER_KEY
 from webapp.accounts.models import User
+from webapp.accounts.tokens import may_monitor
 from webapp.beats import SCHEDULE, queues_served
 from webapp.config import site_settings
 from webapp.metrics import SiteCollector
@@ -124,9 +125,12 @@ def findings() -> list[Finding]:
 
 
 def may_see_details(request: HttpRequest) -> bool:
-    """Administrators, and addresses in `TRANSCRIBE_MONITOR_NETWORKS`."""
+    """Administrators, monitoring tokens, and addresses in `TRANSCRIBE_MONITOR_NETWORKS`."""
     user = request.user
     if isinstance(user, User) and user.is_active and user.is_administrator:
+        return True
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and may_monitor(secret.strip()):
         return True
     try:
         address = ipaddress.ip_address(request.META.get("REMOTE_ADDR", ""))

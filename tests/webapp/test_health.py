@@ -11,7 +11,7 @@ from django.test import Client
 
 from asr_engine.protocol import RECORDER_LEADER_KEY
 from webapp import health
-from webapp.accounts.models import User
+from webapp.accounts.models import ApiToken, Scope, User
 from webapp.beats import SCHEDULE, WORKERS_KEY, queues_served, write_beat
 from webapp.config import site_settings
 
@@ -89,6 +89,15 @@ def test_administrator_reads_metrics(administrator: Client, broker: redis.Redis)
     page = administrator.get("/metrics").content.decode()
     assert "# TYPE asr_jobs gauge" in page
     assert "process_resident_memory_bytes" in page
+
+
+def test_token_reads_metrics_by_its_scope(client: Client, broker: redis.Redis) -> None:
+    person = User.objects.create_superuser("admin@example.org", "a long password")
+    for scope, status in ((Scope.MONITOR, 200), (Scope.LIVE_READ, 404)):
+        _, secret = ApiToken.issue(user=person, name="monitor", scopes=[scope])
+        headers = {"Authorization": f"Bearer {secret}"}
+        assert client.get("/metrics", headers=headers).status_code == status
+        assert ("checks" in client.get("/readyz", headers=headers).json()) == (status == 200)
 
 
 def test_monitoring_network_reads_metrics_without_logging_in(

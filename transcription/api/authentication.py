@@ -1,5 +1,7 @@
 """Who is asking: the person of the session cookie, or the owner of a bearer token.
 
+A token does what its scopes say, a cookie all that its person may.
+
 A request with a token cannot be forged by another site; one with a cookie can, so it must pass
 Django's CSRF check. The views behind `endpoint` are therefore exempt from the middleware's own.
 """
@@ -10,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 
 from transcription.errors import ForbiddenError, NotAuthenticatedError
-from webapp.accounts.models import User
-from webapp.accounts.tokens import user_of_token
+from transcription.services.token_access import open_token
+from webapp.accounts.models import Scope, User
 
 
 class _CsrfCheck(CsrfViewMiddleware):
@@ -24,14 +26,12 @@ class _CsrfCheck(CsrfViewMiddleware):
         return HttpResponse(status=403)
 
 
-def authenticate(request: HttpRequest) -> User:
-    """Raises NotAuthenticatedError; ForbiddenError for a cookie without the CSRF token."""
+def authenticate(request: HttpRequest, *, scope: Scope) -> User:
+    """Raises NotAuthenticatedError; MissingScopeError for a token that is not for `scope`;
+    ForbiddenError for a cookie without the CSRF token."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        user = user_of_token(secret.strip())
-        if user is None:
-            raise NotAuthenticatedError
-        return user
+        return open_token(secret.strip(), scope).user
     if not isinstance(request.user, User) or not request.user.is_active:
         raise NotAuthenticatedError
     check = _CsrfCheck()

@@ -18,10 +18,10 @@ from transcription.errors import InvalidInputError, ProductError
 from transcription.models import LiveSession
 from transcription.services.caption_links import open_caption_link
 from transcription.services.caption_text import MAX_LINES, MEDIA_TYPES, write_caption_text
-from webapp.accounts.models import User
+from webapp.accounts.models import Scope, User
 
 
-@endpoint("GET", "HEAD")
+@endpoint("GET", "HEAD", scope=Scope.LIVE_READ)
 def live_caption_text(
     request: HttpRequest, user: User, session_id: UUID, extension: str
 ) -> HttpResponseBase:

@@ -13,10 +13,10 @@ from transcription.errors import NotFoundError
 from transcription.formats import FORMATS, export
 from transcription.services import transcripts
 from transcription.services.names import clean_display_name
-from webapp.accounts.models import User
+from webapp.accounts.models import Scope, User
 
 
-@endpoint("GET", "HEAD")
+@endpoint("GET", "HEAD", scope=Scope.RECORDINGS_READ)
 def recording_export(
     request: HttpRequest, user: User, recording_id: UUID, extension: str
 ) -> HttpResponse:

@@ -19,21 +19,21 @@ from django.http.response import HttpResponseNotModified
 from transcription import selectors
 from transcription.api.problems import endpoint, problem_response
 from transcription.errors import NotFoundError
-from webapp.accounts.models import User
+from webapp.accounts.models import Scope, User
 
 PIECE_BYTES: Final = 256 * 1024
 PEAKS_NAME: Final = "peaks.json"
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
-@endpoint("GET", "HEAD")
+@endpoint("GET", "HEAD", scope=Scope.RECORDINGS_READ)
 def recording_media(request: HttpRequest, user: User, recording_id: UUID) -> HttpResponseBase:
     """What the player plays: 200, or 206 and 416 for a range."""
     recording = selectors.access_recording_by_id(user, recording_id)
     return _send(request, recording.player_path, recording.media_type)
 
 
-@endpoint("GET", "HEAD")
+@endpoint("GET", "HEAD", scope=Scope.RECORDINGS_READ)
 def recording_peaks(request: HttpRequest, user: User, recording_id: UUID) -> HttpResponseBase:
     """The waveform: a JSON list of at most 2000 levels, 0..100."""
     recording = selectors.access_recording_by_id(user, recording_id)

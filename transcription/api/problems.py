@@ -19,9 +19,11 @@ from asr_engine.errors import AdmissionError, AudioError, EngineError
 from transcription.api.authentication import authenticate
 from transcription.errors import (
     InvalidInputError,
+    MissingScopeError,
     NotAuthenticatedError,
     ProductError,
 )
+from webapp.accounts.models import Scope
 
 log = structlog.get_logger(__name__)
 
@@ -53,6 +55,8 @@ def problem_response(
 
 def problem_of(error: ProductError | EngineError) -> JsonResponse:
     """The answer for an error that was raised on purpose."""
+    if isinstance(error, MissingScopeError):
+        return _lacks_scope(error)
     if isinstance(error, ProductError):
         status, sentence = error.status, error.text
     else:
@@ -66,11 +70,19 @@ def problem_of(error: ProductError | EngineError) -> JsonResponse:
     )
 
 
+def _lacks_scope(error: MissingScopeError) -> JsonResponse:
+    """In the header too, as tools that speak OAuth look there (RFC 6750, section 3.1)."""
+    response = problem_response(status=error.status, code=error.code, sentence=error.text)
+    response["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{error.scope}"'
+    return response
+
+
 View = Callable[..., HttpResponseBase]
 
 
-def endpoint(*methods: str) -> Callable[[View], View]:
-    """Make `view(request, user, …)` a REST view for `methods` and those who are authenticated.
+def endpoint(*methods: str, scope: Scope) -> Callable[[View], View]:
+    """Make `view(request, user, …)` a REST view for `methods` and those who are authenticated: by
+    cookie, or by a token with `scope`.
 
     Errors become problem JSON; somebody who follows a link in a page gets a page instead: the
     log-in, or the error's own.
@@ -81,7 +93,7 @@ def endpoint(*methods: str) -> Callable[[View], View]:
         def guarded(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
             wants_page = "text/html" in request.headers.get("Accept", "")
             try:
-                user = authenticate(request)
+                user = authenticate(request, scope=scope)
                 if request.method not in methods:
                     return _not_allowed(methods)
                 return view(request, user, **arguments)

@@ -7,13 +7,13 @@ from uuid import UUID
 from channels.db import database_sync_to_async
 
 from transcription import selectors
-from transcription.errors import NotAuthenticatedError, NotFoundError
+from transcription.errors import NotFoundError
 from transcription.models import LiveSession, Visibility
 from transcription.realtime import wire
 from transcription.realtime.capture import CapturingSocket
 from transcription.services import live_sessions
-from webapp.accounts.models import User
-from webapp.accounts.tokens import user_of_token
+from transcription.services.token_access import open_token
+from webapp.accounts.models import Scope, User
 
 
 class StreamSocket(CapturingSocket):
@@ -64,8 +64,5 @@ class StreamSocket(CapturingSocket):
         return selectors.access_own_live_session_by_id(self._token_owner(), self.session_id)
 
     def _token_owner(self) -> User:
-        """Raises NotAuthenticatedError."""
-        owner = user_of_token(self._token)
-        if owner is None:
-            raise NotAuthenticatedError
-        return owner
+        """Raises NotAuthenticatedError, MissingScopeError."""
+        return open_token(self._token, Scope.LIVE_WRITE).user

@@ -35,6 +35,7 @@ class CloseCode(IntEnum):
     NORMAL = 1000
     BAD_MESSAGE = 4400
     LOGIN_NEEDED = 4401
+    FORBIDDEN = 4403
     NOT_FOUND = 4404
     IN_USE = 4409
     ENDED = 4410
@@ -55,6 +56,7 @@ class Refusal:
 # The most special class first.
 _CLOSE_CODES: Final[tuple[tuple[type[Exception], CloseCode], ...]] = (
     (errors.NotAuthenticatedError, CloseCode.LOGIN_NEEDED),
+    (errors.ForbiddenError, CloseCode.FORBIDDEN),
     (errors.NotFoundError, CloseCode.NOT_FOUND),
     (errors.InUseError, CloseCode.IN_USE),
     (errors.ConflictError, CloseCode.ENDED),

@@ -122,9 +122,12 @@ class ApiToken(models.Model):
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
 
+    def allows(self, scope: Scope) -> bool:
+        return scope in self.scopes
+
     @staticmethod
     def hash_secret(secret: str) -> str:
-        return hashlib.sha256(secret.encode()).hexdigest()
+        return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
     @classmethod
     def issue(

@@ -18,7 +18,7 @@ from pytest_django.fixtures import Settings
 
 from transcription.models import Upload, UploadState
 from transcription.services import storage, uploads
-from webapp.accounts.models import ApiToken, User
+from webapp.accounts.models import ApiToken, Scope, User
 
 ClientOf = Callable[[User | None], Client]
 
@@ -190,6 +190,15 @@ def test_a_token_stands_for_its_person_and_needs_no_csrf(alice: User, bob: User)
     _, others = ApiToken.issue(user=bob, name="other")
     headers = {**TUS, "Authorization": f"Bearer {others}"}
     assert client.head(address_of(upload), headers=headers).status_code == HTTPStatus.NOT_FOUND
+
+
+def test_token_without_the_scope_is_told_which_one_it_lacks(alice: User) -> None:
+    _, secret = ApiToken.issue(user=alice, name="reader", scopes=[Scope.RECORDINGS_READ])
+    response = create(Client(), Authorization=f"Bearer {secret}")
+    assert (response.status_code, response.json()["code"]) == (403, "missing_scope")
+    assert "recordings:write" in response.json()["detail"]
+    assert 'scope="recordings:write"' in response["WWW-Authenticate"]
+    assert not Upload.objects.exists()
 
 
 def test_unknown_expired_and_disabled_tokens_are_refused(alice: User) -> None:

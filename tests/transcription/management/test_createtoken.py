@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from webapp.accounts.models import ApiToken, User
-from webapp.accounts.tokens import user_of_token
+from webapp.accounts.tokens import token_of_secret
 
 
 def test_token_is_printed_once_and_stored_as_a_hash(alice: User) -> None:
@@ -19,8 +19,9 @@ def test_token_is_printed_once_and_stored_as_a_hash(alice: User) -> None:
         "createtoken", "ALICE@example.org", "--days", "7", stdout=output, stderr=StringIO()
     )
     secret = output.getvalue().strip()
-    assert user_of_token(secret) == alice
     token = ApiToken.objects.get()
+    assert token_of_secret(secret) == token
+    assert token.user == alice
     assert secret not in (token.sha256, token.name)
     assert token.expires_at is not None
     assert token.expires_at - timezone.now() < timedelta(days=7, minutes=1)

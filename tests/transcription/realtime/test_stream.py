@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tests.fakes.live import Page, engine_by_hand, hello, make_session
 from transcription.models import LiveSession, LiveState, Visibility
-from webapp.accounts.models import ApiToken, User
+from webapp.accounts.models import ApiToken, Scope, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,6 +68,18 @@ async def test_expired_token_is_refused(alice: User) -> None:
     page = await connected()
     await page.say(**hello(token=secret))
     assert (await page.closing())[0] == 4401
+    await page.leave()
+
+
+async def test_token_that_may_only_read_speaks_into_nothing(alice: User) -> None:
+    _, secret = await sync_to_async(ApiToken.issue)(
+        user=alice, name="reader", scopes=[Scope.LIVE_READ]
+    )
+    page = await connected()
+    await page.say(**hello(token=secret))
+    code, error = await page.closing()
+    assert (code, error and error["code"]) == (4403, "missing_scope")
+    assert not await LiveSession.objects.aexists()
     await page.leave()
 
 

@@ -23,6 +23,7 @@ def test_close_code_is_one_that_daphne_can_send(code: CloseCode) -> None:
     ("error", "close_code", "code"),
     [
         (errors.NotAuthenticatedError(), CloseCode.LOGIN_NEEDED, "not_authenticated"),
+        (errors.MissingScopeError("live:write"), CloseCode.FORBIDDEN, "missing_scope"),
         (errors.NotFoundError(), CloseCode.NOT_FOUND, "not_found"),
         (errors.InUseError(), CloseCode.IN_USE, "in_use"),
         (errors.SessionEndedError(), CloseCode.ENDED, "ended"),
