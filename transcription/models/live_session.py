@@ -41,6 +41,9 @@ class LiveSession(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="live_sessions"
     )
     title = models.CharField(max_length=300)
+    reference = models.CharField(
+        max_length=64, blank=True, help_text="What the tool that made it calls it: a call's id."
+    )
     visibility = models.CharField(
         max_length=20, choices=Visibility, default=Visibility.ORGANISATION
     )

@@ -23,7 +23,9 @@ class WebhookEvent(models.TextChoices):
 class Webhook(models.Model):
     """One address of one owner. `secret` signs what is sent, so it is kept as it is.
 
-    `disabled_reason` says why the server gave up on it; empty while its owner has switched it off.
+    `previous_secret` signs as well until `previous_secret_until`, so that a receiver may change over
+    in its own time. `disabled_reason` says why the server gave up on the address; it is empty where
+    its owner switched it off.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -33,6 +35,8 @@ class Webhook(models.Model):
     name = models.CharField(max_length=100)
     url = models.URLField(max_length=500)
     secret = models.CharField(max_length=64)
+    previous_secret = models.CharField(max_length=64, blank=True)
+    previous_secret_until = models.DateTimeField(null=True, blank=True)
     events = models.JSONField(default=list)
     is_active = models.BooleanField(default=True)
     disabled_reason = models.CharField(max_length=300, blank=True)
