@@ -21,7 +21,7 @@ from transcription.models.recording import (
     Upload,
     UploadState,
 )
-from transcription.models.retention import PurgeRun, RetentionPolicy
+from transcription.models.retention import PurgeRun, Remains, RetentionPolicy
 from transcription.models.share import OpenedContent, Share
 from transcription.models.share_link import ShareLink
 from transcription.models.transcript import (
@@ -56,6 +56,7 @@ __all__ = [
     "Recording",
     "RecordingSource",
     "RecordingState",
+    "Remains",
     "RetentionPolicy",
     "RevisionKind",
     "SegmentMark",

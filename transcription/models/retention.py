@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -65,21 +63,48 @@ class RetentionPolicy(models.Model):
 
 
 class PurgeRun(models.Model):
-    """One purge, from its claim to its report. `lease_expires_at` is empty when it has ended.
+    """One purge, from its claim to its report.
 
-    `counts` says how many of each kind went and how many bytes; `problem` why it ended early.
+    At most one is open. Its worker holds it by a lease and a fence: each of its writes says `WHERE
+    fence = mine AND is_open`, and another worker takes it on by raising the fence once the lease
+    has run out. `counts` says how many of each kind went, and how many bytes, and is written
+    together with what went; `problem` is a sentence for administrators on why nothing (more) did.
+    The numbers of runs rise, whatever the clock says.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     started_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)
+    is_open = models.BooleanField(default=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
-    fence = models.PositiveIntegerField(default=0)
+    fence = models.PositiveIntegerField(default=1)
     counts = models.JSONField(default=dict, blank=True)
     problem = models.CharField(max_length=300, blank=True)
 
     class Meta:
-        ordering = ("-started_at",)
+        ordering = ("-id",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("is_open",), condition=models.Q(is_open=True), name="one_open_purge"
+            ),
+        )
 
     def __str__(self) -> str:
-        return f"purge {self.id}"
+        return f"purge {self.pk}"
+
+
+class Remains(models.Model):
+    """Bytes and keys of a thing that are still to be removed; `id` is what the thing had.
+
+    Written in the transaction that ends the thing, and deleted when nothing is left of it: a
+    process killed in between leaves the rest to the next look.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("created_at",)
+        verbose_name_plural = "remains"
+
+    def __str__(self) -> str:
+        return f"remains of {self.id}"
