@@ -1,22 +1,34 @@
 """Every permissioned read. Strangers get NotFoundError: absent and forbidden look the same.
 
-Pages, REST, sockets, media and exports go through these functions and no others.
+Pages, REST, sockets, media and exports go through these functions and no others. Who may do what:
+
+    owner           everything
+    editor          reads, and changes what a recording says and is called (a share with `can_edit`)
+    reader          reads: a share with them or a team of theirs, or everybody who can log in
+    administrator   sees that a thing exists, and reads it while it is opened (`OpenedContent`)
+
+To capture a live session and to end it is its owner's alone, whoever may edit its recording. Once
+there is one, who may read the recording may read its captions, and nobody else. What is in the
+trash is seen by its owner, there.
 """
 
 from __future__ import annotations
 
+from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from transcription.errors import NotFoundError, UnknownLinkError
 from transcription.models import (
     GlossaryTerm,
     LiveSession,
+    OpenedContent,
     Recording,
+    Share,
     ShareLink,
     Upload,
     Visibility,
@@ -24,84 +36,160 @@ from transcription.models import (
 from webapp.accounts.models import User
 
 Viewer = User | AnonymousUser
+Thing = TypeVar("Thing", bound=Model)
+
+
+def _person(user: Viewer) -> User:
+    """Raises NotFoundError where nobody is logged in, or who is may not be (any more)."""
+    if not isinstance(user, User) or not user.is_active:
+        raise NotFoundError
+    return user
+
+
+def _first(things: QuerySet[Thing]) -> Thing:
+    """Raises NotFoundError where there is none."""
+    thing = things.first()
+    if thing is None:
+        raise NotFoundError
+    return thing
+
+
+def shares_with(user: User) -> QuerySet[Share]:
+    """What others share with this person, or with a team of theirs."""
+    return Share.objects.filter(Q(person=user) | Q(team__in=user.teams.all())).order_by()
+
+
+# Recordings ---------------------------------------------------------------------------------------
 
 
 def recordings_visible_to(user: Viewer) -> QuerySet[Recording]:
-    """The person's own recordings and those shared with the whole organisation; not the trash."""
+    """For lists: their own and what they may read; neither the trash nor what they opened as
+    administrator."""
     if not isinstance(user, User) or not user.is_active:
         return Recording.objects.none()
-    return Recording.objects.filter(
-        Q(owner=user) | Q(is_organisation_wide=True), trashed_at=None
-    ).select_related("owner")
+    return _recordings().filter(_reads_recording(user))
 
 
 def access_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
-    """Raises NotFoundError for strangers and for what does not exist."""
-    recording = recordings_visible_to(user).filter(id=recording_id).first()
-    if recording is None:
-        raise NotFoundError
-    return recording
+    """For reading. Raises NotFoundError for strangers and for what does not exist."""
+    person = _person(user)
+    may_read = _reads_recording(person)
+    if person.is_administrator:
+        may_read |= Q(id__in=_opened_by(person, "recording"))
+    return _first(_recordings().filter(may_read, id=recording_id))
+
+
+def access_editable_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
+    """For its title, its speakers, its terms, its track, and for transcribing again or stopping:
+    its owner and its editors. Raises NotFoundError otherwise."""
+    person = _person(user)
+    may_edit = Q(owner=person) | Q(id__in=_shared(person, "recording", can_edit=True))
+    return _first(_recordings().filter(may_edit, id=recording_id))
 
 
 def access_own_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
-    """For changes: only the owner. Raises NotFoundError otherwise."""
-    recording = access_recording_by_id(user, recording_id)
-    if not isinstance(user, User) or recording.owner_id != user.pk:
-        raise NotFoundError
-    return recording
+    """For sharing, deleting and retention: only the owner. Raises NotFoundError otherwise."""
+    return _first(_recordings().filter(owner=_person(user), id=recording_id))
 
 
-def uploads_of(user: Viewer) -> QuerySet[Upload]:
+def can_edit_recording(user: User, recording: Recording) -> bool:
+    """Of a recording that they may read: what `access_editable_recording_by_id` would say."""
+    if recording.owner_id == user.pk:
+        return True
+    return shares_with(user).filter(recording=recording, can_edit=True).exists()
+
+
+def trashed_recordings_of(user: Viewer) -> QuerySet[Recording]:
+    """What this person may still restore, or delete for ever."""
     if not isinstance(user, User) or not user.is_active:
-        return Upload.objects.none()
-    return Upload.objects.filter(owner=user)
+        return Recording.objects.none()
+    return Recording.objects.filter(owner=user).exclude(trashed_at=None).select_related("owner")
 
 
-def access_upload_by_id(user: Viewer, upload_id: UUID | str) -> Upload:
-    upload = uploads_of(user).filter(id=upload_id).first()
-    if upload is None:
+def access_trashed_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
+    """For restoring, or deleting for ever: only the owner. Raises NotFoundError otherwise."""
+    return _first(trashed_recordings_of(user).filter(id=recording_id))
+
+
+def recordings_administered_by(user: Viewer) -> QuerySet[Recording]:
+    """All that there are, the trash too, for administrators, who see what they are called, whose
+    they are and how large, and no word of them. Raises NotFoundError for everybody else."""
+    if not _person(user).is_administrator:
         raise NotFoundError
-    return upload
+    return Recording.objects.select_related("owner")
 
 
-def organisation_terms_of(user: Viewer) -> QuerySet[GlossaryTerm]:
-    """The organisation's glossary, for administrators. Raises NotFoundError for everybody else."""
-    if not isinstance(user, User) or not user.is_active or not user.is_administrator:
-        raise NotFoundError
-    return GlossaryTerm.objects.filter(recording=None)
+def access_administered_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:
+    """For its jobs, its retention, and for opening it. Raises NotFoundError otherwise."""
+    return _first(recordings_administered_by(user).filter(id=recording_id))
 
 
-def access_organisation_term_by_id(user: Viewer, term_id: int) -> GlossaryTerm:
-    """For changes, by administrators. Raises NotFoundError otherwise."""
-    term = organisation_terms_of(user).filter(id=term_id).first()
-    if term is None:
-        raise NotFoundError
-    return term
+def _recordings() -> QuerySet[Recording]:
+    return Recording.objects.filter(trashed_at=None).select_related("owner")
+
+
+def _reads_recording(user: User) -> Q:
+    return Q(owner=user) | Q(is_organisation_wide=True) | Q(id__in=_shared(user, "recording"))
+
+
+def _shared(user: User, kind: str, **fields: bool) -> QuerySet[Share, UUID]:
+    """Ids of the recordings, or sessions, that are shared with `user`: read once for a list."""
+    shares = shares_with(user).filter(**fields, **{f"{kind}__isnull": False})
+    return shares.values_list(kind, flat=True)
+
+
+def _opened_by(user: User, kind: str) -> QuerySet[OpenedContent, UUID]:
+    """Ids of what this administrator may read at this moment, by having said why."""
+    openings = OpenedContent.objects.filter(
+        **{"administrator": user, "closes_at__gt": timezone.now(), f"{kind}__isnull": False}
+    )
+    return openings.order_by().values_list(kind, flat=True)
+
+
+# Live sessions ------------------------------------------------------------------------------------
 
 
 def live_sessions_visible_to(user: Viewer) -> QuerySet[LiveSession]:
-    """The person's own sessions and those that everybody who can log in may read."""
+    """For lists: their own and what they may read, as for recordings."""
     if not isinstance(user, User) or not user.is_active:
         return LiveSession.objects.none()
-    return LiveSession.objects.filter(
-        Q(owner=user) | Q(visibility=Visibility.ORGANISATION), recording__trashed_at=None
-    ).select_related("owner")
+    return _live_sessions().filter(_reads_session(user))
 
 
 def access_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveSession:
     """For reading captions. Raises NotFoundError for strangers."""
-    session = live_sessions_visible_to(user).filter(id=session_id).first()
-    if session is None:
-        raise NotFoundError
-    return session
+    person = _person(user)
+    may_read = _reads_session(person)
+    if person.is_administrator:
+        may_read |= Q(id__in=_opened_by(person, "session"))
+        may_read |= Q(recording__in=_opened_by(person, "recording"))
+    return _first(_live_sessions().filter(may_read, id=session_id))
 
 
 def access_own_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveSession:
-    """For capturing and ending: only the owner. Raises NotFoundError otherwise."""
-    session = access_live_session_by_id(user, session_id)
-    if not isinstance(user, User) or session.owner_id != user.pk:
+    """For capturing, ending and sharing: only the owner. Raises NotFoundError otherwise."""
+    return _first(_live_sessions().filter(owner=_person(user), id=session_id))
+
+
+def access_administered_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveSession:
+    """For opening it, by administrators. Raises NotFoundError otherwise."""
+    if not _person(user).is_administrator:
         raise NotFoundError
-    return session
+    return _first(_live_sessions().filter(id=session_id))
+
+
+def _live_sessions() -> QuerySet[LiveSession]:
+    return LiveSession.objects.filter(recording__trashed_at=None).select_related("owner")
+
+
+def _reads_session(user: User) -> Q:
+    """The recording's readers once there is one: what is taken from them there is taken here."""
+    while_live = Q(visibility=Visibility.ORGANISATION) | Q(id__in=_shared(user, "session"))
+    since = Q(recording__is_organisation_wide=True) | Q(recording__in=_shared(user, "recording"))
+    return Q(owner=user) | (Q(recording=None) & while_live) | since
+
+
+# Links --------------------------------------------------------------------------------------------
 
 
 def access_caption_link_by_token(token: str) -> ShareLink:
@@ -113,7 +201,7 @@ def access_caption_link_by_token(token: str) -> ShareLink:
     if not settings.SITE.share_links:
         raise NotFoundError("Links to captions are switched off on this server.")
     link = (
-        ShareLink.objects.select_related("session__owner")
+        ShareLink.objects.select_related("session__owner", "session__recording")
         .filter(sha256=ShareLink.hash_token(token))
         .first()
     )
@@ -121,7 +209,9 @@ def access_caption_link_by_token(token: str) -> ShareLink:
         raise UnknownLinkError
     if link.session is None:
         raise UnknownLinkError
-    if link.revoked_at is not None or not link.session.owner.is_active:
+    recording = link.session.recording
+    is_gone = recording is not None and recording.trashed_at is not None
+    if link.revoked_at is not None or not link.session.owner.is_active or is_gone:
         raise NotFoundError("This link was withdrawn by the person who made it.")
     if not link.is_open(timezone.now()):
         raise NotFoundError("This link has expired.")
@@ -130,9 +220,30 @@ def access_caption_link_by_token(token: str) -> ShareLink:
 
 def access_own_caption_link_by_id(user: Viewer, link_id: UUID | str) -> ShareLink:
     """For withdrawing: only the session's owner. Raises NotFoundError otherwise."""
-    link = ShareLink.objects.select_related("session").filter(id=link_id).first()
-    if link is None or link.session is None or not isinstance(user, User):
+    links = ShareLink.objects.select_related("session")
+    return _first(links.filter(session__owner=_person(user), id=link_id))
+
+
+# Uploads and terms --------------------------------------------------------------------------------
+
+
+def uploads_of(user: Viewer) -> QuerySet[Upload]:
+    if not isinstance(user, User) or not user.is_active:
+        return Upload.objects.none()
+    return Upload.objects.filter(owner=user)
+
+
+def access_upload_by_id(user: Viewer, upload_id: UUID | str) -> Upload:
+    return _first(uploads_of(user).filter(id=upload_id))
+
+
+def organisation_terms_of(user: Viewer) -> QuerySet[GlossaryTerm]:
+    """The organisation's glossary, for administrators. Raises NotFoundError for everybody else."""
+    if not _person(user).is_administrator:
         raise NotFoundError
-    if link.session.owner_id != user.pk:
-        raise NotFoundError
-    return link
+    return GlossaryTerm.objects.filter(recording=None)
+
+
+def access_organisation_term_by_id(user: Viewer, term_id: int) -> GlossaryTerm:
+    """For changes, by administrators. Raises NotFoundError otherwise."""
+    return _first(organisation_terms_of(user).filter(id=term_id))

@@ -149,17 +149,19 @@ def delete(request: PersonRequest, term_id: int) -> HttpResponse:
 @require_POST
 def recording_terms(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Replace the recording's own list; with `again`, transcribe it anew at once."""
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    editable = selectors.access_editable_recording_by_id(request.user, recording_id)
     terms = glossary.read_terms(request.POST.get("terms", "")[:MAX_LIST_BYTES].splitlines())
-    glossary.write_terms(recording=own, terms=terms, written_by=request.user, replaces_all=True)
+    glossary.write_terms(
+        recording=editable, terms=terms, written_by=request.user, replaces_all=True
+    )
     if "again" in request.POST:
-        jobs.retry_job(recording=own, requested_by=request.user)
+        jobs.retry_job(recording=editable, requested_by=request.user)
         messages.success(request, "The terms are saved, and the recording waits for its turn.")
     else:
         messages.success(
             request, "The terms are saved. They count when the recording is transcribed again."
         )
-    return redirect("recording", own.id)
+    return redirect("recording", editable.id)
 
 
 def _phrase_and_weight(request: PersonRequest) -> tuple[str, float]:

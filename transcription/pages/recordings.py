@@ -1,4 +1,4 @@
-"""The page of one recording, its fragments, and what its owner may do."""
+"""The page of one recording, its fragments, and what its owner and its editors may do."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Tail:
 @login_required
 @require_GET
 def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    """Player, transcript, progress while it runs, and what the owner may do."""
+    """Player, transcript, progress while it runs, and what this person may do."""
     shown = selectors.access_recording_by_id(request.user, recording_id)
     revision, names = transcripts.current_revision(shown), speakers.names_of(shown)
     context = _status_context(request, shown) | {
@@ -112,13 +112,13 @@ def recording_transcript(request: PersonRequest, recording_id: UUID) -> HttpResp
 @login_required
 @require_POST
 def recording_rename(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    editable = selectors.access_editable_recording_by_id(request.user, recording_id)
     form = RenameForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("A title has between 1 and 300 characters. Nothing was changed.")
-    recordings.rename_recording(recording=own, title=form.cleaned_data["title"])
+    recordings.rename_recording(recording=editable, title=form.cleaned_data["title"])
     messages.success(request, "The new title is saved.")
-    return redirect("recording", own.id)
+    return redirect("recording", editable.id)
 
 
 @login_required
@@ -138,26 +138,26 @@ def recording_audience(request: PersonRequest, recording_id: UUID) -> HttpRespon
 @login_required
 @require_POST
 def recording_cancel(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
-    job = _open_job(own)
+    editable = selectors.access_editable_recording_by_id(request.user, recording_id)
+    job = _open_job(editable)
     if job is not None:
         jobs.cancel_job(job=job)
         messages.success(request, "The transcription stops. The text that is here stays.")
-    return redirect("recording", own.id)
+    return redirect("recording", editable.id)
 
 
 @login_required
 @require_POST
 def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Transcribe again from the start, as it was asked for or, with a language, otherwise."""
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    editable = selectors.access_editable_recording_by_id(request.user, recording_id)
     form = JobOptionsForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("This language is not known here. Nothing was changed.")
     options = read_options(**form.cleaned_data) if "language" in request.POST else None
-    jobs.retry_job(recording=own, requested_by=request.user, options=options)
+    jobs.retry_job(recording=editable, requested_by=request.user, options=options)
     messages.success(request, "The recording is waiting to be transcribed again.")
-    return redirect("recording", own.id)
+    return redirect("recording", editable.id)
 
 
 @login_required
@@ -178,6 +178,7 @@ def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
         "shown": f"{shown.state}{job.stage if job else ''}.{shown.current_revision_id or 0}",
         "progress": progress_of(shown, job, place),
         "is_owner": shown.owner_id == request.user.pk,
+        "can_edit": selectors.can_edit_recording(request.user, shown),
         "can_cancel": job is not None and not job.is_cancel_requested,
         "is_attention": shown.state == RecordingState.ATTENTION,
         "track_notes": track_notes(shown),

@@ -1,4 +1,4 @@
-"""Who speaks in a recording, and what its owner calls them."""
+"""Who speaks in a recording, and what they are called."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def speaker_lines(recording: Recording, revision: TranscriptRevision | None) -> 
 @require_POST
 def recording_speakers(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Name the speakers: as many `label` as `name`, in the same order."""
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    editable = selectors.access_editable_recording_by_id(request.user, recording_id)
     labels, names = request.POST.getlist("label"), request.POST.getlist("name")
     if len(labels) != len(names):
         raise InvalidInputError
-    speakers.name_speakers(recording=own, names=dict(zip(labels, names, strict=True)))
+    speakers.name_speakers(recording=editable, names=dict(zip(labels, names, strict=True)))
     messages.success(request, "The names are saved. Downloads have them too.")
-    return redirect("recording", own.id)
+    return redirect("recording", editable.id)
 
 
 urlpatterns = [

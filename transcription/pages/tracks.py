@@ -31,7 +31,7 @@ CHANNELS = {
 
 @dataclass(frozen=True, slots=True)
 class TrackNotes:
-    """`sentences` for everybody, and the `choices` (index, words) of the owner, `taken` the one
+    """`sentences` for everybody, and the `choices` (index, words) of who may edit, `taken` the one
     that is transcribed.
     """
 
@@ -59,16 +59,16 @@ def track_notes(recording: Recording) -> TrackNotes | None:
 @require_POST
 def recording_track(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Transcribe another track."""
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
+    editable = selectors.access_editable_recording_by_id(request.user, recording_id)
     chosen = request.POST.get("track", "")
     if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 4):
         raise InvalidInputError
-    tracks.choose_track(recording=own, track=int(chosen), requested_by=request.user)
+    tracks.choose_track(recording=editable, track=int(chosen), requested_by=request.user)
     messages.success(
         request,
         f"Track {int(chosen) + 1} is waiting to be transcribed; the player will play it too.",
     )
-    return redirect("recording", own.id)
+    return redirect("recording", editable.id)
 
 
 urlpatterns = [
