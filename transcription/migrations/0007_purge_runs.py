@@ -6,7 +6,7 @@ class Migration(migrations.Migration):
     # No purge has run yet: the table is made anew, since its key becomes a number that rises.
 
     dependencies = [
-        ("transcription", "0005_rights_and_tools"),
+        ("transcription", "0006_webhook_secrets_and_references"),
     ]
 
     operations = [
