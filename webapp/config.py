@@ -15,7 +15,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -29,6 +29,18 @@ def data_dir() -> Path:
 def settings_file(directory: Path) -> Path:
     """Where `make setup` keeps the settings of a data directory."""
     return directory / "settings.env"
+
+
+def _items(value: str) -> list[str]:
+    return [item.strip() for item in value.split(",") if item.strip()]
+
+
+def _network(item: str) -> IPv4Network | IPv6Network | None:
+    """None for a name."""
+    try:
+        return ip_network(item, strict=False)
+    except ValueError:
+        return None
 
 
 class Settings(BaseSettings):
@@ -94,6 +106,10 @@ class Settings(BaseSettings):
     share_links: bool = True
     """People may make links by which anybody who has the address reads the captions of one live
     session without logging in. Switched off, the links that exist lead nowhere either."""
+    webhook_hosts: str = ""
+    """Where webhooks may send to: comma-separated names (`hooks.example.org`, `*.example.org`) and
+    networks (`10.1.0.0/16`). Empty means nowhere. A name is not enough for this machine's own and
+    link-local addresses: those must stand in a network of the list."""
     live_refine: Literal["auto", "on", "off"] = "auto"
     """Whether the model of the batch passes hears each utterance of a live session again soon after
     its end: `auto` while live captions are on time, `on` also while they are late, `off`."""
@@ -139,6 +155,26 @@ class Settings(BaseSettings):
     def monitoring_networks(self) -> list[IPv4Network | IPv6Network]:
         items = self.monitor_networks.split(",")
         return [ip_network(item.strip(), strict=False) for item in items if item.strip()]
+
+    @field_validator("webhook_hosts")
+    @classmethod
+    def _check_webhook_hosts(cls, value: str) -> str:
+        """A mistyped network would be taken for a name that nothing has."""
+        for item in _items(value):
+            if "/" in item:
+                ip_network(item, strict=False)
+        return value
+
+    @property
+    def webhook_networks(self) -> list[IPv4Network | IPv6Network]:
+        """Those of `webhook_hosts`; a single address is a network of one."""
+        networks = [_network(item) for item in _items(self.webhook_hosts)]
+        return [network for network in networks if network is not None]
+
+    @property
+    def webhook_names(self) -> list[str]:
+        items = _items(self.webhook_hosts)
+        return [item.lower() for item in items if _network(item) is None]
 
     @property
     def origins(self) -> list[str]:
