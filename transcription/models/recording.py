@@ -130,7 +130,8 @@ class UploadState(models.TextChoices):
 class Upload(models.Model):
     """Bytes on their way in (tus). Quarantined in a folder of its own until it has been probed.
 
-    The recording that it becomes takes over its id.
+    The recording that it becomes takes over its id, and dies at `recording_expires_at` where that
+    is set. `copied_from` names a file of this machine from which the bytes are copied.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -143,6 +144,8 @@ class Upload(models.Model):
     finds_speakers = models.BooleanField(default=False)
     speaker_count = models.PositiveSmallIntegerField(null=True, blank=True)
     is_draft_only = models.BooleanField(default=False)
+    recording_expires_at = models.DateTimeField(null=True, blank=True)
+    copied_from = models.CharField(max_length=4096, blank=True)
     length_bytes = models.PositiveBigIntegerField()
     offset_bytes = models.PositiveBigIntegerField(default=0)
     state = models.CharField(max_length=20, choices=UploadState, default=UploadState.RECEIVING)
