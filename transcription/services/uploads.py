@@ -35,7 +35,7 @@ from transcription.services.names import clean_display_name, title_of
 from webapp.accounts.models import User
 
 UPLOAD_TRANSITIONS: Final = {
-    UploadState.RECEIVING: {UploadState.CHECKING},
+    UploadState.RECEIVING: {UploadState.CHECKING, UploadState.REFUSED},
     UploadState.CHECKING: {UploadState.ACCEPTED, UploadState.REFUSED},
     UploadState.ACCEPTED: set(),
     UploadState.REFUSED: set(),
@@ -71,9 +71,19 @@ class CheckedAudio:
 
 
 def create_upload(
-    *, owner: User, display_name: str, length_bytes: int, options: JobOptions = AS_USUAL
+    *,
+    owner: User,
+    display_name: str,
+    length_bytes: int,
+    options: JobOptions = AS_USUAL,
+    recording_expires_at: datetime | None = None,
+    copied_from: str = "",
+    upload_id: UUID | None = None,
 ) -> Upload:
-    """Make room for `length_bytes`. Raises EmptyAudioError, TooLargeError, NoSpaceError."""
+    """Make room for `length_bytes`. Raises EmptyAudioError, TooLargeError, NoSpaceError.
+
+    `copied_from` names a file of this machine whose bytes `intake_folder.copy_upload` will bring.
+    """
     if length_bytes == 0:
         raise EmptyAudioError
     limit = settings.SITE.max_upload_bytes
@@ -84,10 +94,12 @@ def create_upload(
     if length_bytes > storage.free_bytes() - _promised_bytes():
         raise NoSpaceError
     upload = Upload(
-        id=uuid4(),
+        id=upload_id or uuid4(),
         owner=owner,
         display_name=clean_display_name(display_name),
         length_bytes=length_bytes,
+        recording_expires_at=recording_expires_at,
+        copied_from=copied_from,
         language=options.language,
         mixes_languages=options.mixes_languages,
         finds_speakers=options.finds_speakers,
@@ -183,6 +195,7 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         player_name=audio.player_name,
         tracks=[track.as_json() for track in audio.tracks],
         notice=DAMAGED_NOTICE if audio.is_damaged else "",
+        expires_at=upload.recording_expires_at,
     )
     storage.move_folder(upload.folder, recording.folder)
     with transaction.atomic():
