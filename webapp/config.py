@@ -95,8 +95,24 @@ class Settings(BaseSettings):
     without logging in."""
     max_upload_bytes: int = Field(default=8 * 1024**3, ge=1)
     """Largest recording that may be uploaded."""
+    api_requests_per_minute: int = Field(default=600, ge=1)
+    """Requests to the REST API that one person or service account may make in a minute, all their
+    tokens together. The pieces of an upload do not count."""
     max_recording_hours: float = Field(default=12.0, gt=0)
     """Longest recording that is accepted, by decoded duration."""
+    openai_keep_hours: float = Field(default=0.0, ge=0)
+    """How long a recording that came by `/v1/audio/transcriptions` is kept: 0 removes it with its
+    transcript once the answer is out, more keeps it among its owner's recordings until then."""
+    intake_folders: str = ""
+    """Comma-separated folders of this machine from which administrators and service accounts may
+    name a file instead of uploading it (`path` at `POST /api/v1/recordings`). Empty: none."""
+    watch_folder: str = ""
+    """A folder in which files become recordings of `watch_owner`. Empty: none."""
+    watch_owner: str = ""
+    """E-mail address of the person, or name of the service account, that owns what comes by
+    `watch_folder`."""
+    watch_settle_seconds: float = Field(default=10.0, ge=1)
+    """How long a file of `watch_folder` must stay as it is before it is taken."""
     session_return_minutes: int = Field(default=10, ge=1)
     """How long a live session waits for its speaker to come back before it ends."""
     chinese_script: Literal["heard", "hans", "hant"] = "hans"
@@ -175,6 +191,11 @@ class Settings(BaseSettings):
     def webhook_names(self) -> list[str]:
         items = _items(self.webhook_hosts)
         return [item.lower() for item in items if _network(item) is None]
+
+    @property
+    def intake_roots(self) -> list[Path]:
+        items = self.intake_folders.split(",")
+        return [Path(item.strip()) for item in items if item.strip()]
 
     @property
     def origins(self) -> list[str]:

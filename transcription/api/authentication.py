@@ -11,7 +11,8 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 
-from transcription.errors import ForbiddenError, NotAuthenticatedError
+from transcription.errors import ForbiddenError, NotAuthenticatedError, TooFastError
+from transcription.services import rate_limits
 from transcription.services.token_access import open_token
 from webapp.accounts.models import Scope, User
 
@@ -27,11 +28,18 @@ class _CsrfCheck(CsrfViewMiddleware):
 
 
 def authenticate(request: HttpRequest, *, scope: Scope) -> User:
-    """Raises NotAuthenticatedError; MissingScopeError for a token that is not for `scope`;
-    ForbiddenError for a cookie without the CSRF token."""
+    """Raises NotAuthenticatedError, and TooFastError where too many wrong tokens came from there;
+    MissingScopeError for a token that is not for `scope`; ForbiddenError for a cookie without the
+    CSRF token."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
-        return open_token(secret.strip(), scope).user
+        try:
+            return open_token(secret.strip(), scope).user
+        except NotAuthenticatedError:
+            remote = rate_limits.address(request.META.get("REMOTE_ADDR", ""))
+            if rate_limits.take(remote, rate_limits.Kind.REFUSED_TOKEN).is_spent:
+                raise TooFastError from None
+            raise
     if not isinstance(request.user, User) or not request.user.is_active:
         raise NotAuthenticatedError
     check = _CsrfCheck()

@@ -17,7 +17,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from transcription.models import Upload, UploadState
-from transcription.services import storage, uploads
+from transcription.services import rate_limits, storage, uploads
 from webapp.accounts.models import ApiToken, Scope, User
 
 ClientOf = Callable[[User | None], Client]
@@ -167,7 +167,7 @@ def test_a_disabled_person_is_refused(alice: User, client_of: ClientOf, upload: 
 
 def test_a_cookie_needs_the_csrf_header(alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
-    client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(alice)
     refused = create(client)
     assert refused.status_code == HTTPStatus.FORBIDDEN
     assert refused.json()["code"] == "forbidden"
@@ -207,6 +207,15 @@ def test_unknown_expired_and_disabled_tokens_are_refused(alice: User) -> None:
         response = create(Client(), Authorization=f"Bearer {secret}")
         assert response.status_code == HTTPStatus.UNAUTHORIZED
         assert response["WWW-Authenticate"] == "Bearer"
+
+
+def test_address_with_too_many_wrong_tokens_is_told_to_slow_down(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_limits, "REFUSED_TOKENS", 2)
+    client = Client(REMOTE_ADDR="192.0.2.77")
+    statuses = [create(client, Authorization="Bearer tr_old").status_code for _ in range(3)]
+    assert statuses == [401, 401, 429]
 
 
 @pytest.mark.parametrize(
