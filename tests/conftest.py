@@ -173,7 +173,7 @@ def client_of() -> Callable[[User | None], Client]:
     def make(user: User | None) -> Client:
         client = Client()
         if user is not None:
-            client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+            client.force_login(user)
         return client
 
     return make

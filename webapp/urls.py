@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
 
 from webapp.certificate import authority_certificate, certificate_page
 from webapp.health import healthz, metrics, readyz
+
+# Its own log-in page would ask for no second factor and slow no guessing down.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns = [
     path("healthz", healthz),

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from allauth.account.adapter import DefaultAccountAdapter
-from django.http import HttpRequest
+from allauth.account.internal.stagekit import clear_login
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+
+from webapp.accounts.backends import may_log_in
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -20,6 +26,16 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
+
+    def pre_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any
+    ) -> HttpResponse | None:
+        """Every road of allauth comes through here: password, passkey, single sign-on."""
+        refusal: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        if refusal is None and not may_log_in(user):
+            clear_login(request)
+            refusal = self.respond_user_inactive(request, user)
+        return refusal
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("profile")

@@ -14,6 +14,7 @@ from typing import ClassVar
 from django.contrib.auth.models import AbstractUser, BaseUserManager
 from django.db import models
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 
 class Role(models.TextChoices):
@@ -55,6 +56,9 @@ class User(AbstractUser):
     speech_language = models.CharField(
         max_length=16, blank=True, help_text="Language chosen last for captions or a recording."
     )
+    session_epoch = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Raised to end every session at once."
+    )
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
@@ -67,6 +71,16 @@ class User(AbstractUser):
     @property
     def is_administrator(self) -> bool:
         return self.role == Role.ADMINISTRATOR
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What each session carries and every request compares: the password, as in Django, and
+        `session_epoch`."""
+        return salted_hmac(
+            "webapp.accounts.models.User.session",
+            f"{self.session_epoch} {self.password}",
+            secret=secret,
+            algorithm="sha256",
+        ).hexdigest()
 
     def get_full_name(self) -> str:
         return str(self)

@@ -105,7 +105,7 @@ def test_acts_are_posts(alice: User, recording: Recording, client_of: ClientOf, 
 @pytest.mark.parametrize("part", ACTS)
 def test_forged_post_is_refused(alice: User, recording: Recording, part: str) -> None:
     client = Client(enforce_csrf_checks=True)
-    client.force_login(alice, backend="allauth.account.auth_backends.AuthenticationBackend")
+    client.force_login(alice)
     response = client.post(address(recording, part), {"title": "Forged"})
     assert response.status_code == 403
     assert "This page was open too long" in response.content.decode()

@@ -1,0 +1,160 @@
+"""What administrators do to people: invite, disable, enable, change roles, help who is locked out.
+
+Each act is audited in its transaction, and whatever takes a right away reaches open sockets. The
+last active administrator stays one, and nobody locks themselves out. `None` for who does it is the
+command line.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from webapp.accounts.audit import record_act
+from webapp.accounts.errors import InvalidPersonError, PeopleError
+from webapp.accounts.models import Act, Role, User
+from webapp.accounts.signals import tell_rights_changed
+
+ROLES_OF_PEOPLE: Final = (Role.STAFF, Role.ADMINISTRATOR)
+
+
+def invite_person(
+    *, email: str, name: str = "", role: str = Role.STAFF, invited_by: User | None
+) -> User:
+    """Make a person without a password: `links.password_link` lets them choose one.
+
+    Raises InvalidPersonError, PeopleError where the address is known.
+    """
+    email = User.objects.normalize_email(email.strip())
+    _check_role(role)
+    try:
+        validate_email(email)
+    except ValidationError:
+        raise InvalidPersonError(f"“{email}” is not an e-mail address.") from None
+    if User.objects.filter(email__iexact=email).exists():
+        raise PeopleError(f"{email} has an account already.")
+    rights = {"is_staff": role == Role.ADMINISTRATOR, "is_superuser": role == Role.ADMINISTRATOR}
+    try:
+        with transaction.atomic():
+            person = User.objects.create_user(email, None, name=name.strip(), role=role, **rights)
+            record_act(act=Act.INVITED, actor=invited_by, on=person, detail={"role": role})
+    except IntegrityError:  # two at once pass the look
+        raise PeopleError(f"{email} has an account already.") from None
+    return person
+
+
+def disable_person(*, person: User, disabled_by: User | None) -> User:
+    """They are logged out everywhere, cannot log in, and their tokens lead nowhere.
+
+    What they own stays. Raises PeopleError for the last administrator, and for oneself.
+    """
+    with transaction.atomic():
+        person = User.objects.select_for_update().get(pk=person.pk)
+        if not person.is_active:
+            return person
+        if person == disabled_by:
+            raise PeopleError("You cannot disable yourself. Another administrator can.")
+        check_another_administrator(person)
+        person.is_active = False
+        person.save(update_fields=["is_active"])
+        _end_sessions(person)
+        record_act(act=Act.DISABLED, actor=disabled_by, on=person)
+    return person
+
+
+def enable_person(*, person: User, enabled_by: User | None) -> User:
+    """They may log in again, as before: password, second factors, teams and tokens are kept."""
+    with transaction.atomic():
+        person = User.objects.select_for_update().get(pk=person.pk)
+        if person.is_active:
+            return person
+        person.is_active = True
+        person.save(update_fields=["is_active"])
+        record_act(act=Act.ENABLED, actor=enabled_by, on=person)
+    return person
+
+
+def change_role(*, person: User, role: str, changed_by: User | None) -> User:
+    """Sessions go on: every page and socket asks for the role anew.
+
+    Raises InvalidPersonError, PeopleError for the last administrator, and for oneself.
+    """
+    _check_role(role)
+    with transaction.atomic():
+        person = User.objects.select_for_update().get(pk=person.pk)
+        if person.role == role:
+            return person
+        if person.role == Role.SERVICE:
+            raise PeopleError("A service account is a tool and has no other role.")
+        if person == changed_by:
+            raise PeopleError("You cannot change your own role. Another administrator can.")
+        if role != Role.ADMINISTRATOR:
+            check_another_administrator(person)
+        before, person.role = person.role, role
+        person.is_staff = person.is_superuser = role == Role.ADMINISTRATOR
+        person.save(update_fields=["role", "is_staff", "is_superuser"])
+        detail = {"from": before, "to": str(role)}
+        record_act(act=Act.ROLE_CHANGED, actor=changed_by, on=person, detail=detail)
+        tell_rights_changed(user_id=person.pk)
+    return person
+
+
+def reset_factors(*, person: User, reset_by: User | None) -> int:
+    """Forget their app, recovery codes and passkeys; the number of them. The password stays."""
+    with transaction.atomic():
+        count, _ = Authenticator.objects.filter(user=person).delete()
+        if count:
+            record_act(act=Act.FACTORS_RESET, actor=reset_by, on=person, detail={"count": count})
+    return count
+
+
+def end_sessions(*, person: User, ended_by: User | None) -> None:
+    """Log them out of every browser, also of those that no list knows."""
+    with transaction.atomic():
+        _end_sessions(person)
+        record_act(act=Act.SESSIONS_ENDED, actor=ended_by, on=person)
+
+
+def end_session(*, session: UserSession, ended_by: User) -> None:
+    """Log one browser out."""
+    with transaction.atomic():
+        Session.objects.filter(session_key=session.session_key).delete()
+        session.delete()
+        detail = {"address": session.ip}
+        record_act(act=Act.SESSIONS_ENDED, actor=ended_by, on=session.user, detail=detail)
+        tell_rights_changed(user_id=session.user_id)
+
+
+def check_another_administrator(person: User) -> None:
+    """Inside a transaction. Raises PeopleError where no other active administrator is left."""
+    if person.role != Role.ADMINISTRATOR or not person.is_active:
+        return
+    administrators = User.objects.select_for_update().filter(
+        role=Role.ADMINISTRATOR, is_active=True
+    )
+    if not set(administrators.values_list("pk", flat=True)) - {person.pk}:
+        raise PeopleError(
+            f"{person} is the last administrator. Make somebody else one first, or nobody could."
+        )
+
+
+def _check_role(role: str) -> None:
+    if role not in ROLES_OF_PEOPLE:
+        raise InvalidPersonError("A person is staff or an administrator.")
+
+
+def _end_sessions(person: User) -> None:
+    """The raised epoch ends every session; the rows go so that nothing lists what is over."""
+    User.objects.filter(pk=person.pk).update(session_epoch=F("session_epoch") + 1)
+    sessions = UserSession.objects.filter(user=person)
+    keys = list(sessions.values_list("session_key", flat=True))
+    Session.objects.filter(session_key__in=keys).delete()
+    sessions.delete()
+    tell_rights_changed(user_id=person.pk)
