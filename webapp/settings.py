@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "allauth.usersessions",
     "channels",
     "csp",
+    "ninja",
     "webapp.accounts",
     "transcription",
 ]

@@ -6,7 +6,7 @@ The one place that maps ProductError and EngineError to a status. `code` is stab
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import structlog
@@ -95,7 +95,7 @@ def endpoint(*methods: str, scope: Scope) -> Callable[[View], View]:
             try:
                 user = authenticate(request, scope=scope)
                 if request.method not in methods:
-                    return _not_allowed(methods)
+                    return not_allowed(methods)
                 return view(request, user, **arguments)
             except NotAuthenticatedError as error:
                 if wants_page:
@@ -118,7 +118,8 @@ def endpoint(*methods: str, scope: Scope) -> Callable[[View], View]:
     return decorate
 
 
-def _not_allowed(methods: tuple[str, ...]) -> JsonResponse:
+def not_allowed(methods: Sequence[str]) -> JsonResponse:
+    """The answer to a method that an address does not know."""
     response = problem_response(
         status=405, code="method_not_allowed", sentence="This address does not know this method."
     )

@@ -1,0 +1,95 @@
+"""The border of every operation of REST v1: what leaves it is what was declared, or problem JSON.
+
+Maps the errors of django-ninja and of Django's request parsing; those of the product are mapped in
+`problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import structlog
+from asgiref.sync import iscoroutinefunction
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+from django.http.request import UnreadablePostError
+from django.http.response import HttpResponseBase
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from asr_engine.errors import EngineError
+from transcription.api.problems import not_allowed, problem_of
+from transcription.errors import InvalidInputError, NotFoundError, ProductError, TooLargeError
+
+log = structlog.get_logger(__name__)
+
+METHOD_NOT_ALLOWED: Final = 405
+PLACES: Final = ("path", "query", "header", "cookie", "body", "form", "file")
+
+View = Callable[..., Any]
+
+
+def handle_errors(api: NinjaAPI) -> None:
+    """Answer each error that an operation of `api` may raise."""
+    api.add_exception_handler(ProductError, _product_error)
+    api.add_exception_handler(EngineError, _product_error)
+    api.add_exception_handler(ValidationError, _validation_error)
+    api.add_exception_handler(Http404, lambda request, error: problem_of(NotFoundError()))
+    api.add_exception_handler(HttpError, _unreadable)
+    api.add_exception_handler(RequestDataTooBig, lambda request, error: problem_of(TooLargeError()))
+    api.add_exception_handler(SuspiciousOperation, _unreadable)
+    api.add_exception_handler(MultiPartParserError, _unreadable)
+    api.add_exception_handler(UnreadablePostError, _unreadable)
+    api.add_exception_handler(Exception, _unforeseen)
+
+
+def guarded(view: View) -> View:
+    """`view` of one path of the API, for all its methods."""
+    if iscoroutinefunction(view):
+
+        async def guarded_async(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+            answer: Awaitable[HttpResponseBase] = view(request, **arguments)
+            return _finished(request, await answer)
+
+        guarded_async.csrf_exempt = True  # type: ignore[attr-defined]  # `authenticate` checks it
+        return guarded_async
+
+    def guarded_sync(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        return _finished(request, view(request, **arguments))
+
+    guarded_sync.csrf_exempt = True  # type: ignore[attr-defined]  # `authenticate` checks it
+    return guarded_sync
+
+
+def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    if response.status_code == METHOD_NOT_ALLOWED:
+        return not_allowed(sorted(response["Allow"].split(", ")))
+    if "Cache-Control" not in response:
+        # Rights may change: each use is checked, and shared caches keep nothing.
+        response["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _product_error(request: HttpRequest, error: Any) -> HttpResponse:
+    return problem_of(error)
+
+
+def _validation_error(request: HttpRequest, error: Any) -> HttpResponse:
+    """An address whose id is none leads nowhere; anything else says what is wrong where."""
+    problems = error.errors
+    if any(problem["loc"][0] == "path" for problem in problems):
+        return problem_of(NotFoundError())
+    first = problems[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in PLACES) or first["loc"][0]
+    return problem_of(InvalidInputError(f"{where}: {first['msg']}."))
+
+
+def _unreadable(request: HttpRequest, error: Any) -> HttpResponse:
+    return problem_of(InvalidInputError())
+
+
+def _unforeseen(request: HttpRequest, error: Any) -> HttpResponse:
+    log.error("request_failed", exc_info=error)
+    return problem_of(ProductError())

@@ -1,0 +1,18 @@
+"""REST v1: people, as others see them."""
+
+from __future__ import annotations
+
+from ninja import Schema
+
+from webapp.accounts.models import User
+
+
+class PersonName(Schema):
+    """Who somebody is."""
+
+    id: int
+    name: str
+
+    @staticmethod
+    def of(user: User) -> PersonName:
+        return PersonName(id=user.pk, name=str(user))

@@ -1,0 +1,53 @@
+"""REST v1: the one object that all its routers hang on, at `/api/v1/`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
+from ninja.operation import Operation
+
+from transcription.api.border import guarded, handle_errors
+from transcription.api.openapi import Description, DocsPage
+from transcription.api.recordings import router as recordings
+
+DESCRIPTION = """Everything that the pages can do, for tools.
+
+Each request carries `Authorization: Bearer <token>`. Errors are problem JSON (RFC 9457). Lists come
+in pages: `next_cursor` of one is the `cursor` of the next. Times are UTC; positions in audio are
+whole milliseconds.
+"""
+
+
+class RestApi(NinjaAPI):
+    """django-ninja with our border around each path, and our own description."""
+
+    @property
+    def urls(self) -> tuple[list[Any], str, str]:
+        patterns, app_name, namespace = super().urls
+        for pattern in patterns:
+            pattern.callback = guarded(pattern.callback)
+        return patterns, app_name, namespace
+
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
+    ) -> OpenAPISchema:
+        prefix = self.get_root_path(path_params or {}) if path_prefix is None else path_prefix
+        return Description(api=self, path_prefix=prefix)
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        """The view's name: clients are generated from it."""
+        return operation.view_func.__name__
+
+
+api = RestApi(
+    title="Transcription server",
+    version="1",
+    description=DESCRIPTION,
+    docs=DocsPage(),
+    docs_url="/docs",
+    urls_namespace="api-v1",
+)
+handle_errors(api)
+api.add_router("/recordings", recordings, tags=["recordings"])
