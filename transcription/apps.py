@@ -17,6 +17,7 @@ class TranscriptionConfig(AppConfig):
         from transcription import checks  # noqa: F401  # registers the system checks
         from transcription.broadcast import rights_changed_on_commit
         from webapp.accounts.models import ApiToken, User
+        from webapp.accounts.signals import rights_changed
 
         def tell_sockets(user: User | None, **_: Any) -> None:
             if user is not None:
@@ -32,6 +33,10 @@ class TranscriptionConfig(AppConfig):
         def tell_sockets_of_token(instance: ApiToken, **_: Any) -> None:
             rights_changed_on_commit(instance.user_id)
 
+        def tell_sockets_of_id(user_id: int, **_: Any) -> None:
+            rights_changed_on_commit(user_id)
+
+        rights_changed.connect(tell_sockets_of_id, weak=False, dispatch_uid="tell_sockets_of_id")
         user_logged_out.connect(tell_sockets, weak=False, dispatch_uid="tell_sockets")
         post_save.connect(
             tell_sockets_of_saved, sender=User, weak=False, dispatch_uid="tell_sockets_of_saved"

@@ -5,6 +5,7 @@ Captions do not go this way (see `transcription.realtime`). A message may be los
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, TypedDict
 from uuid import UUID
 
@@ -35,6 +36,11 @@ def user_group(user_id: int) -> str:
     return f"user.{user_id}"
 
 
+def session_group(session_id: UUID | str) -> str:
+    """Those who capture or read a live session."""
+    return f"session.{session_id}"
+
+
 def links_group(session_id: UUID | str) -> str:
     """Those who read a live session by a link."""
     return f"links.{session_id}"
@@ -46,10 +52,12 @@ def recording_changed_on_commit(recording_id: UUID | str) -> None:
     transaction.on_commit(lambda: _send(recording_group(recording_id), message), robust=True)
 
 
-def audience_changed_on_commit(recording_id: UUID | str) -> None:
-    """Everybody who looks at this recording must check their rights again."""
+def audience_changed_on_commit(thing_id: UUID | str) -> None:
+    """Everybody who looks at this recording, or at this live session, must check their rights
+    again; a recording has the id of the session that it was."""
     message: RightsChanged = {"type": "rights.changed", "user": None}
-    transaction.on_commit(lambda: _send(recording_group(recording_id), message), robust=True)
+    for group in (recording_group(thing_id), session_group(thing_id)):
+        transaction.on_commit(partial(_send, group, message), robust=True)
 
 
 def rights_changed_on_commit(user_id: int) -> None:

@@ -40,7 +40,7 @@ from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.pages.speakers import speaker_lines
 from transcription.pages.tracks import track_notes
-from transcription.services import jobs, recordings, speakers, transcripts
+from transcription.services import jobs, recordings, sharing, speakers, transcripts
 from transcription.services.job_options import COUNT_SPEAKERS, read_options, speaker_choices
 
 
@@ -116,7 +116,8 @@ def recording_rename(request: PersonRequest, recording_id: UUID) -> HttpResponse
     form = RenameForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("A title has between 1 and 300 characters. Nothing was changed.")
-    recordings.rename_recording(recording=editable, title=form.cleaned_data["title"])
+    title = form.cleaned_data["title"]
+    recordings.rename_recording(recording=editable, title=title, renamed_by=request.user)
     messages.success(request, "The new title is saved.")
     return redirect("recording", editable.id)
 
@@ -129,7 +130,7 @@ def recording_audience(request: PersonRequest, recording_id: UUID) -> HttpRespon
     if audience not in {"everybody", "owner"}:
         raise InvalidInputError
     is_wide = audience == "everybody"
-    recordings.set_audience(recording=own, is_organisation_wide=is_wide)
+    sharing.set_audience(thing=own, is_organisation_wide=is_wide, set_by=request.user)
     who = "Everybody who can log in" if is_wide else "Only you"
     messages.success(request, f"{who} can read this recording now.")
     return redirect("recording", own.id)
@@ -141,7 +142,7 @@ def recording_cancel(request: PersonRequest, recording_id: UUID) -> HttpResponse
     editable = selectors.access_editable_recording_by_id(request.user, recording_id)
     job = _open_job(editable)
     if job is not None:
-        jobs.cancel_job(job=job)
+        jobs.cancel_job(job=job, cancelled_by=request.user)
         messages.success(request, "The transcription stops. The text that is here stays.")
     return redirect("recording", editable.id)
 

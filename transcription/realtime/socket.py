@@ -140,8 +140,9 @@ class LiveSocket(ProductSocket):
     # Rights -----------------------------------------------------------------------------------
 
     async def follow_rights(self, user: User) -> None:
-        """Hear of changes to the rights of `user`."""
+        """Hear of changes to the rights of `user`, and to those of everybody in this session."""
         await self.hear_group(broadcast.user_group(user.pk))
+        await self.hear_group(broadcast.session_group(self.session_id))
 
     def check_rights(self) -> None:
         if self.session_id:  # a tool's socket has none before its hello

@@ -29,7 +29,8 @@ from transcription.models import (
     RecordingSource,
     Visibility,
 )
-from transcription.services import jobs, transcripts
+from transcription.services import jobs, transcripts, webhooks
+from transcription.services.sharing import hand_on_shares
 from webapp.accounts.models import User
 from webapp.config import site_settings
 
@@ -173,7 +174,7 @@ def record_final(*, event: EngineEvent) -> LiveUtterance | None:
         seq = _take_seq(session_id)
         if seq is None:
             return None
-        return LiveUtterance.objects.create(
+        final = LiveUtterance.objects.create(
             session_id=session_id,
             utterance=event.utterance,
             seq=seq,
@@ -184,6 +185,8 @@ def record_final(*, event: EngineEvent) -> LiveUtterance | None:
             language=event.language or "",
             reason=event.reason,
         )
+        webhooks.announce_final(final)
+    return final
 
 
 def record_refined(
@@ -292,6 +295,7 @@ def finish_live_session(
         move_live_session(
             session.id, LiveState.ENDED, recording=session.recording, ended_at=session.ended_at
         )
+        webhooks.announce_end(session, duration_ms=end_ms)
     session.refresh_from_db()
     return session
 
@@ -303,6 +307,7 @@ def _make_recording(session: LiveSession, audio: StoredAudio) -> None:
         title=session.title,
         source=RecordingSource.LIVE,
         is_organisation_wide=session.visibility == Visibility.ORGANISATION,
+        team_id=session.team_id,
         requested_language=session.language,
         duration_ms=audio.duration_ms,
         size_bytes=audio.size_bytes,
@@ -314,6 +319,7 @@ def _make_recording(session: LiveSession, audio: StoredAudio) -> None:
     )
     session.recording = recording
     session.save(update_fields=["recording"])
+    hand_on_shares(session=session, recording=recording)
     transcripts.store_live_revision(recording=recording, session=session)
     jobs.submit_job(recording=recording, requested_by=session.owner, language=session.language)
 

@@ -1,4 +1,5 @@
-"""Recordings: title, audience, end. How one comes to be: see `uploads` and `live_sessions`."""
+"""Recordings: title and end. How one comes to be: see `uploads` and `live_sessions`; who besides
+its owner reads it: see `sharing`."""
 
 from __future__ import annotations
 
@@ -9,24 +10,17 @@ from transcription.errors import NotFoundError
 from transcription.models import Recording
 from transcription.services import storage
 from transcription.services.names import clean_title
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, User
 
 
-def rename_recording(*, recording: Recording, title: str) -> Recording:
+def rename_recording(*, recording: Recording, title: str, renamed_by: User) -> Recording:
     """Raises InvalidInputError for a title without a visible sign, NotFoundError if it is gone."""
     recording.title = clean_title(title)
-    _update(recording, title=recording.title)
-    recording_changed_on_commit(recording.id)
-    return recording
-
-
-def set_audience(*, recording: Recording, is_organisation_wide: bool) -> Recording:
-    """Who beside the owner may read; open pages of those who no longer may are closed.
-
-    Raises NotFoundError if it is gone.
-    """
-    recording.is_organisation_wide = is_organisation_wide
-    _update(recording, is_organisation_wide=is_organisation_wide)
-    audience_changed_on_commit(recording.id)
+    with transaction.atomic():
+        _update(recording, title=recording.title)
+        record_act(act=Act.EDITED, actor=renamed_by, on=recording, detail={"what": "title"})
+        recording_changed_on_commit(recording.id)
     return recording
 
 

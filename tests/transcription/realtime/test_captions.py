@@ -12,6 +12,7 @@ from django.utils import timezone
 from asr_engine.protocol import ViewerEvent
 from tests.fakes.live import Page, final, log_in, make_session, publish, servers
 from tests.fakes.pages import make_recording
+from tests.fakes.shares import make_team, share
 from transcription.models import (
     LiveMarkKind,
     LiveSession,
@@ -21,9 +22,10 @@ from transcription.models import (
     Visibility,
 )
 from transcription.realtime import border, captions, socket
-from transcription.services import caption_links, live_sessions
+from transcription.services import caption_links, live_sessions, sharing
 from transcription.services.readers import count_readers, now_ms, readers_key
 from webapp.accounts.models import User
+from webapp.accounts.teams import remove_member
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -217,6 +219,28 @@ async def test_socket_closes_when_the_person_is_disabled(session: LiveSession, a
     await sync_to_async(alice.save)()
     assert (await page.closing())[0] == 4401
     await page.leave()
+
+
+async def test_unsharing_closes_the_socket_of_who_read_by_it_and_no_other(
+    session: LiveSession, alice: User, bob: User, charlie: User
+) -> None:
+    stopped = await sync_to_async(share)(session, with_=bob)
+    team = await sync_to_async(make_team)("Sales", charlie)
+    await sync_to_async(share)(session, with_=team)
+    pages = [await open_captions(session, reader) for reader in (alice, bob, charlie)]
+    for page in pages:
+        await page.hear("head")
+    owners, readers, members = pages
+    await sync_to_async(sharing.stop_sharing)(share=stopped, stopped_by=alice)
+    assert (await readers.closing())[0] == 4404
+    remove = sync_to_async(remove_member)
+    await remove(team=team, person=charlie, removed_by=alice)
+    assert (await members.closing())[0] == 4404
+    (event,) = await store(session, "still heard")
+    await publish(event)
+    assert (await owners.hear("final"))["text"] == "still heard"
+    for page in pages:
+        await page.leave()
 
 
 async def test_text_is_sent_as_it_was_said(session: LiveSession, alice: User) -> None:

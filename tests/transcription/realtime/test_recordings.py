@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -19,7 +20,7 @@ from tests.fakes.recordings import make_recording
 from transcription.models import Recording
 from transcription.realtime import border
 from transcription.realtime import recordings as socket
-from transcription.services import recordings
+from transcription.services import recordings, sharing
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,12 +118,12 @@ async def test_disabling_a_person_closes_it(
 async def test_unsharing_closes_it_for_others_only(
     alice: User, bob: User, client_of: ClientOf, recording: Recording
 ) -> None:
-    share = sync_to_async(recordings.set_audience)
-    await share(recording=recording, is_organisation_wide=True)
+    share = sync_to_async(partial(sharing.set_audience, thing=recording, set_by=alice))
+    await share(is_organisation_wide=True)
     owners = await open_page(await sync_to_async(client_of)(alice), recording.id)
     readers = await open_page(await sync_to_async(client_of)(bob), recording.id)
     await asyncio.gather(owners.hear("changed"), readers.hear("changed"))
-    await share(recording=recording, is_organisation_wide=False)
+    await share(is_organisation_wide=False)
     assert (await readers.closing())[0] == 4404
     await sync_to_async(recordings.rename_recording)(recording=recording, title="Mine")
     await owners.hear("changed")

@@ -1,9 +1,8 @@
-"""Title, audience and end of a recording."""
+"""Title and end of a recording."""
 
 from __future__ import annotations
 
 import pytest
-from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from tests.fakes.recordings import make_job, make_recording, make_upload
 from transcription.errors import InvalidInputError, NotFoundError
@@ -13,31 +12,20 @@ from webapp.accounts.models import User
 
 
 def test_title_is_cleaned_and_needs_a_visible_sign(alice: User) -> None:
-    recording = recordings.rename_recording(recording=make_recording(alice), title=" Q3 \n plan ")
+    recording = recordings.rename_recording(
+        recording=make_recording(alice), title=" Q3 \n plan ", renamed_by=alice
+    )
     recording.refresh_from_db()
     assert recording.title == "Q3 plan"
     with pytest.raises(InvalidInputError):
-        recordings.rename_recording(recording=recording, title="\u202e")
-
-
-def test_audience_is_stored_and_told_to_open_pages(
-    alice: User, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    recording = make_recording(alice)
-    with django_capture_on_commit_callbacks() as callbacks:
-        recordings.set_audience(recording=recording, is_organisation_wide=True)
-    recording.refresh_from_db()
-    assert recording.is_organisation_wide
-    assert len(callbacks) == 1
+        recordings.rename_recording(recording=recording, title="\u202e", renamed_by=alice)
 
 
 def test_what_was_deleted_meanwhile_is_not_found(alice: User) -> None:
     recording = make_recording(alice)
     recordings.delete_recording(recording=Recording.objects.get())
     with pytest.raises(NotFoundError):
-        recordings.rename_recording(recording=recording, title="Late")
-    with pytest.raises(NotFoundError):
-        recordings.set_audience(recording=recording, is_organisation_wide=True)
+        recordings.rename_recording(recording=recording, title="Late", renamed_by=alice)
 
 
 def test_deleting_takes_the_upload_and_the_bytes_with_it(alice: User) -> None:
