@@ -15,13 +15,14 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
 from transcription.realtime.origins import browser_origin_validator  # noqa: E402
 from transcription.realtime.urls import websocket_urlpatterns  # noqa: E402
+from webapp.accounts.middleware import acts_of_sockets  # noqa: E402
 from webapp.celery import app as celery_app  # noqa: E402, F401  # send_task needs the current app
 
 application = ProtocolTypeRouter(
     {
         "http": django_application,
         "websocket": browser_origin_validator(
-            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+            acts_of_sockets(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
         ),
     }
 )

@@ -57,6 +57,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "webapp.accounts.middleware.acts_of_requests",
     "allauth.account.middleware.AccountMiddleware",
     "webapp.accounts.middleware.PersonTimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
