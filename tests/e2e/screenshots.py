@@ -199,7 +199,8 @@ def seed(server: Server) -> dict[str, str]:
     )
     from transcription.services.speakers import name_speakers
 
-    name_speakers(recording=meeting, names={"1": "Ada Lovelace", "2": "Bola Adeyemi"})
+    names = {"1": "Ada Lovelace", "2": "Bola Adeyemi"}
+    name_speakers(recording=meeting, names=names, named_by=me)
     chinese = recording(
         "2026年11月例会：搬迁、预算与字幕系统试用情况汇报",
         RecordingState.READY,

@@ -45,7 +45,7 @@ def write_round(owner: User, session: LiveSession, number: int) -> None:
         LiveUtterance.objects.create(
             session=session, utterance=number, seq=number, start_ms=0, end_ms=1, text="word"
         )
-    recordings.rename_recording(recording=recording, title="Renamed")
+    recordings.rename_recording(recording=recording, title="Renamed", renamed_by=owner)
     if claim is not None:
         recordings.delete_recording(recording=claim.job.recording)
 

@@ -131,7 +131,7 @@ def import_list(request: PersonRequest) -> HttpResponse:
 def change(request: PersonRequest, term_id: int) -> HttpResponse:
     term = selectors.access_organisation_term_by_id(request.user, term_id)
     phrase, weight = _phrase_and_weight(request)
-    glossary.change_term(term=term, phrase=phrase, weight=weight)
+    glossary.change_term(term=term, phrase=phrase, weight=weight, changed_by=request.user)
     messages.success(request, f"“{term.phrase}” is saved.")
     return _back(request)
 
@@ -140,7 +140,7 @@ def change(request: PersonRequest, term_id: int) -> HttpResponse:
 @require_POST
 def delete(request: PersonRequest, term_id: int) -> HttpResponse:
     term = selectors.access_organisation_term_by_id(request.user, term_id)
-    glossary.delete_term(term=term)
+    glossary.delete_term(term=term, deleted_by=request.user)
     messages.success(request, f"“{term.phrase}” is deleted.")
     return _back(request)
 

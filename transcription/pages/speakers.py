@@ -56,7 +56,8 @@ def recording_speakers(request: PersonRequest, recording_id: UUID) -> HttpRespon
     labels, names = request.POST.getlist("label"), request.POST.getlist("name")
     if len(labels) != len(names):
         raise InvalidInputError
-    speakers.name_speakers(recording=editable, names=dict(zip(labels, names, strict=True)))
+    called = dict(zip(labels, names, strict=True))
+    speakers.name_speakers(recording=editable, names=called, named_by=request.user)
     messages.success(request, "The names are saved. Downloads have them too.")
     return redirect("recording", editable.id)
 

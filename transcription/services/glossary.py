@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import structlog
@@ -20,7 +20,8 @@ from asr_engine.spoken import spoken_units
 from transcription.errors import InvalidInputError, NotFoundError
 from transcription.models import GlossaryTerm, Recording, RevisionKind, TranscriptSegment
 from transcription.models.glossary import DEFAULT_WEIGHT
-from webapp.accounts.models import User
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, User
 
 log = structlog.get_logger(__name__)
 
@@ -154,7 +155,8 @@ def write_terms(
         GlossaryTerm.objects.filter(pk__in=dropped).delete()
         GlossaryTerm.objects.bulk_update(changed, ["phrase", "weight"])
         GlossaryTerm.objects.bulk_create(fresh)
-    written = Written(added=len(fresh), changed=len(changed), removed=len(dropped))
+        written = Written(added=len(fresh), changed=len(changed), removed=len(dropped))
+        _record_writing(recording, written, written_by)
     log.info(
         "glossary_written",
         recording=str(recording.id) if recording else "",
@@ -165,7 +167,9 @@ def write_terms(
     return written
 
 
-def change_term(*, term: GlossaryTerm, phrase: str, weight: float) -> GlossaryTerm:
+def change_term(
+    *, term: GlossaryTerm, phrase: str, weight: float, changed_by: User
+) -> GlossaryTerm:
     """Raises InvalidInputError, also where another term has that phrase."""
     cleaned = clean_term(phrase, weight)
     with transaction.atomic():
@@ -174,11 +178,14 @@ def change_term(*, term: GlossaryTerm, phrase: str, weight: float) -> GlossaryTe
             raise InvalidInputError(f"“{cleaned.phrase}” is in the glossary already.")
         term.phrase, term.weight = cleaned.phrase, cleaned.weight
         term.save(update_fields=["phrase", "weight"])
+        record_act(act=Act.GLOSSARY_CHANGED, actor=changed_by, on=term, detail={"changed": 1})
     return term
 
 
-def delete_term(*, term: GlossaryTerm) -> None:
-    term.delete()
+def delete_term(*, term: GlossaryTerm, deleted_by: User) -> None:
+    with transaction.atomic():
+        record_act(act=Act.GLOSSARY_CHANGED, actor=deleted_by, on=term, detail={"removed": 1})
+        term.delete()
 
 
 def written_lines(language: str = "") -> Iterator[str]:
@@ -198,6 +205,13 @@ def written_lines(language: str = "") -> Iterator[str]:
             continue
         if units := spoken_units(text):
             yield " ".join(units)
+
+
+def _record_writing(recording: Recording | None, written: Written, written_by: User | None) -> None:
+    if recording is not None:
+        record_act(act=Act.EDITED, actor=written_by, on=recording, detail={"what": "terms"})
+    elif written.added or written.changed or written.removed:
+        record_act(act=Act.GLOSSARY_CHANGED, actor=written_by, detail=asdict(written))
 
 
 def _is_heading(text: str) -> bool:

@@ -34,7 +34,8 @@ from transcription.services import transcripts
 from transcription.services.job_options import JobOptions
 from transcription.services.names import clean_language
 from transcription.services.queue_order import Waiting, in_order
-from webapp.accounts.models import User
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, User
 
 JOB_TRANSITIONS: Final = {
     JobState.QUEUED: {JobState.RUNNING, JobState.CANCELLED},
@@ -140,6 +141,7 @@ def retry_job(
             for name, value in asked.items():
                 setattr(recording, name, value)
             recording.save(update_fields=asked)
+        record_act(act=Act.JOB_ASKED, actor=requested_by, on=recording)
         return submit_job(
             recording=recording,
             requested_by=requested_by,
@@ -153,9 +155,10 @@ def passes_of(job: Job) -> list[RevisionKind]:
     return [RevisionKind.DRAFT] if job.is_draft_only else [RevisionKind.DRAFT, RevisionKind.REFINED]
 
 
-def cancel_job(*, job: Job) -> Job:
+def cancel_job(*, job: Job, cancelled_by: User) -> Job:
     """Cancel at once where it waits; ask its worker to stop where it runs. Harmless afterwards."""
     with transaction.atomic():
+        record_act(act=Act.JOB_ENDED, actor=cancelled_by, on=job.recording)
         if _move(Job.objects.filter(id=job.id, state=JobState.QUEUED), JobState.CANCELLED):
             _reflect_cancelled(job.recording)
         else:

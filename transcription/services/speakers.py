@@ -18,6 +18,8 @@ from transcription.broadcast import recording_changed_on_commit
 from transcription.errors import InvalidInputError
 from transcription.models import Recording, SpeakerName, TranscriptRevision
 from transcription.services.names import one_line
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, User
 
 MAX_NAME_LENGTH: Final = 100
 
@@ -48,7 +50,7 @@ def names_of(recording: Recording) -> dict[str, str]:
     return dict(recording.speaker_names.values_list("label", "name"))
 
 
-def name_speakers(*, recording: Recording, names: Mapping[str, str]) -> None:
+def name_speakers(*, recording: Recording, names: Mapping[str, str], named_by: User) -> None:
     """Call the speakers with these labels so; an empty name takes theirs away.
 
     Raises InvalidInputError for a label that nobody has, or a name that is too long.
@@ -69,4 +71,5 @@ def name_speakers(*, recording: Recording, names: Mapping[str, str]) -> None:
                 )
             else:
                 SpeakerName.objects.filter(recording=recording, label=label).delete()
+        record_act(act=Act.EDITED, actor=named_by, on=recording, detail={"what": "speakers"})
         recording_changed_on_commit(recording.id)

@@ -232,7 +232,7 @@ def test_a_cancel_is_seen_before_the_next_batch(job: Job, monkeypatch: pytest.Mo
     monkeypatch.setattr(batch_job, "BEAT_S", 0.01)
 
     def cancel() -> None:
-        jobs.cancel_job(job=job)
+        jobs.cancel_job(job=job, cancelled_by=job.recording.owner)
         assert seen.wait(timeout=30)
 
     calls = before_decoding(monkeypatch, 1, cancel)

@@ -204,7 +204,7 @@ def test_the_track_with_speech_is_taken_until_another_is_chosen(
     assert tracks.plan_for(recording).track == 1
     assert (recording.player_name, recording.duration_ms) == ("player-1.m4a", 2000)
     ingest.make_player(recording.id)  # nobody has chosen
-    jobs.cancel_job(job=Job.objects.get())
+    jobs.cancel_job(job=Job.objects.get(), cancelled_by=alice)
     tracks.choose_track(recording=recording, track=0, requested_by=alice)
     ingest.make_player(str(recording.id))
     recording.refresh_from_db()

@@ -120,13 +120,13 @@ def test_terms_of_a_deleted_recording_are_refused(recording: Recording) -> None:
         write(recording, "Hale")
 
 
-def test_a_term_is_changed_but_not_into_another(db: None) -> None:
+def test_a_term_is_changed_but_not_into_another(alice: User) -> None:
     write(None, "Hale", "Thornton")
     term = GlossaryTerm.objects.get(phrase="Hale")
-    glossary.change_term(term=term, phrase="HALE", weight=8.0)
+    glossary.change_term(term=term, phrase="HALE", weight=8.0, changed_by=alice)
     assert phrases() == ["HALE", "Thornton"]
     with pytest.raises(InvalidInputError, match="already"):
-        glossary.change_term(term=term, phrase="thornton", weight=8.0)
+        glossary.change_term(term=term, phrase="thornton", weight=8.0, changed_by=alice)
 
 
 # What counts --------------------------------------------------------------------------------------

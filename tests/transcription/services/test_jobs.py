@@ -177,7 +177,7 @@ def test_text_is_complete_before_speakers_are_looked_for(alice: User) -> None:
     jobs.store_hearing(claim=claim, checkpoint={"at": 1}, audio_done_ms=9_000, work_seconds=1.0)
     job.refresh_from_db()
     assert (job.checkpoint, job.audio_done_ms, job.work_seconds) == ({"at": 1}, 9_000, 5.0)
-    jobs.cancel_job(job=job)
+    jobs.cancel_job(job=job, cancelled_by=alice)
     jobs.end_cancelled_job(claim=claim)
     job.recording.refresh_from_db()
     assert job.recording.state == RecordingState.READY
@@ -324,7 +324,7 @@ def test_what_cannot_be_mended_fails_at_once(alice: User) -> None:
 
 
 def test_a_waiting_job_is_cancelled_at_once(alice: User) -> None:
-    job = jobs.cancel_job(job=make_job(alice))
+    job = jobs.cancel_job(job=make_job(alice), cancelled_by=alice)
     assert job.state == JobState.CANCELLED
     job.recording.refresh_from_db()
     assert job.recording.state == RecordingState.ATTENTION
@@ -336,18 +336,18 @@ def test_a_running_job_is_asked_to_stop(alice: User) -> None:
     job = make_job(alice)
     claim = claim_of()
     assert jobs.renew_lease(claim=claim) is False
-    assert jobs.cancel_job(job=job).state == JobState.RUNNING
+    assert jobs.cancel_job(job=job, cancelled_by=alice).state == JobState.RUNNING
     assert jobs.renew_lease(claim=claim) is True
     jobs.end_cancelled_job(claim=claim)
     job.refresh_from_db()
     assert job.state == JobState.CANCELLED
-    assert jobs.cancel_job(job=job).state == JobState.CANCELLED
+    assert jobs.cancel_job(job=job, cancelled_by=alice).state == JobState.CANCELLED
 
 
 def test_a_cancelled_job_whose_worker_died_ends(alice: User) -> None:
     job = make_job(alice)
     claim_of()
-    jobs.cancel_job(job=job)
+    jobs.cancel_job(job=job, cancelled_by=alice)
     expire(job)
     jobs.reap_jobs()
     job.refresh_from_db()
@@ -362,7 +362,7 @@ def test_a_recording_that_has_a_transcript_stays_ready_when_a_rerun_is_cancelled
     rerun = jobs.retry_job(recording=job.recording, requested_by=alice)
     jobs.store_progress(claim=claim_of(), progress=progress("second"))
     assert texts(job.recording) == ["first"]
-    jobs.cancel_job(job=rerun)
+    jobs.cancel_job(job=rerun, cancelled_by=alice)
     expire(rerun)
     jobs.reap_jobs()
     job.recording.refresh_from_db()
