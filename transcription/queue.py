@@ -17,11 +17,15 @@ class Task(StrEnum):
     RUN_JOBS = "transcription.run_jobs"
     REFINE_LIVE = "transcription.refine_live"
     CHECK_UPLOAD = "transcription.check_upload"
+    COPY_UPLOAD = "transcription.copy_upload"
+    WATCH_FOLDER = "transcription.watch_folder"
     MAKE_PLAYER = "transcription.make_player"
     REAP = "transcription.reap"
     SWEEP = "transcription.sweep"
     SWEEP_FOLDERS = "transcription.sweep_folders"
     FORGET_LOGINS = "transcription.forget_logins"
+    SEND_WEBHOOKS = "transcription.send_webhooks"
+    FORGET_DELIVERIES = "transcription.forget_deliveries"
 
 
 BATCH = "batch"
@@ -30,11 +34,15 @@ QUEUES = {
     Task.RUN_JOBS: BATCH,
     Task.REFINE_LIVE: BATCH,
     Task.CHECK_UPLOAD: CHORES,
+    Task.COPY_UPLOAD: CHORES,
+    Task.WATCH_FOLDER: CHORES,
     Task.MAKE_PLAYER: CHORES,
     Task.REAP: CHORES,
     Task.SWEEP: CHORES,
     Task.SWEEP_FOLDERS: CHORES,
     Task.FORGET_LOGINS: CHORES,
+    Task.SEND_WEBHOOKS: CHORES,
+    Task.FORGET_DELIVERIES: CHORES,
 }
 
 
