@@ -126,6 +126,9 @@ class Settings(BaseSettings):
     """Where webhooks may send to: comma-separated names (`hooks.example.org`, `*.example.org`) and
     networks (`10.1.0.0/16`). Empty means nowhere. A name is not enough for this machine's own and
     link-local addresses: those must stand in a network of the list."""
+    purge_hour: int = Field(default=2, ge=0, le=23)
+    """Hour of the day (UTC) at which the nightly purge begins and changed retention policies take
+    effect."""
     live_refine: Literal["auto", "on", "off"] = "auto"
     """Whether the model of the batch passes hears each utterance of a live session again soon after
     its end: `auto` while live captions are on time, `on` also while they are late, `off`."""

@@ -28,6 +28,8 @@ RESERVE_BYTES: Final = 256 * 1024**2
 ORPHAN_AGE_S: Final = 3600
 TRASH_AGE_S: Final = 7 * 24 * 3600
 """An orphan may come from a database restored from a backup, so it waits before it goes."""
+PLACES: Final = ("recordings", "live", "uploads", "trash")
+"""Where in the media directory the folder of a row may lie."""
 
 _NO_SPACE: Final = {errno.ENOSPC, errno.EDQUOT}
 
@@ -129,6 +131,14 @@ def remove_folder(folder: Path) -> None:
     if folder.parent.parent != Path(settings.MEDIA_ROOT):
         raise ValueError("only folders of rows, two below the media directory, may be removed")
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_all_of(thing_id: UUID) -> bool:
+    """Remove every folder with this id, wherever it lies; whether none is left."""
+    folders = [Path(settings.MEDIA_ROOT) / place / str(thing_id) for place in PLACES]
+    for folder in folders:
+        remove_folder(folder)
+    return not any(folder.exists() for folder in folders)
 
 
 def sweep_orphans() -> int:
