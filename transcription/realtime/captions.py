@@ -18,10 +18,10 @@ from django.utils import timezone
 
 from transcription import broadcast, selectors
 from transcription.errors import InvalidInputError, NotAuthenticatedError, NotFoundError
+from transcription.feeds.fanout import CaptionEvent
+from transcription.feeds.limits import viewer_limits
 from transcription.models import LiveSession, LiveState
 from transcription.realtime import wire
-from transcription.realtime.fanout import CaptionEvent
-from transcription.realtime.limits import viewer_limits
 from transcription.realtime.socket import CookieSocket, LiveSocket
 from transcription.services import caption_links
 from transcription.services.readers import now_ms, readers_key

@@ -36,14 +36,14 @@ from transcription.errors import (
     TooFastError,
     TryLaterError,
 )
+from transcription.feeds.fanout import CaptionEvent
+from transcription.feeds.limits import capture_limits
+from transcription.feeds.places import Limit
+from transcription.feeds.publisher import Lane, StreamHead
 from transcription.models import LiveSession, LiveState
 from transcription.realtime import wire
 from transcription.realtime.allowance import Allowance
-from transcription.realtime.fanout import CaptionEvent
 from transcription.realtime.holder import CaptureHolder
-from transcription.realtime.limits import capture_limits
-from transcription.realtime.places import Limit
-from transcription.realtime.publisher import Lane, StreamHead
 from transcription.realtime.socket import CookieSocket, LiveSocket
 from transcription.services import live_sessions
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from channels.db import database_sync_to_async
 
-from asr_engine.protocol import ViewerEvent, members_of
+from asr_engine.protocol import members_of
 from transcription import broadcast, selectors
 from transcription.errors import (
     InvalidInputError,
@@ -17,33 +16,18 @@ from transcription.errors import (
     TooFastError,
     TryLaterError,
 )
-from transcription.models import LiveMark, LiveSession, LiveUtterance
+from transcription.feeds.fanout import CaptionEvent, Feed
+from transcription.feeds.links import Links, shared_links
+from transcription.models import LiveSession
 from transcription.realtime import wire
 from transcription.realtime.allowance import message_bucket
 from transcription.realtime.border import ProductSocket
 from transcription.realtime.cookies import user_of_cookie
-from transcription.realtime.fanout import CaptionEvent, Feed
-from transcription.realtime.links import Links, shared_links
-from transcription.services import live_sessions
+from transcription.services.caption_history import history_after
 from webapp.accounts.models import User
 
 TICK_S: Final = 3.0
 """Between two looks at leases and backlog."""
-
-
-def history_after(session: LiveSession, after_seq: int) -> Iterator[ViewerEvent]:
-    """Stored changes with `after_seq` < seq <= `session.last_seq`, by their place in the session.
-
-    `session` must have been read before: what is stored after that comes live.
-    """
-    numbers = {"session": session, "seq__gt": after_seq, "seq__lte": session.last_seq}
-    marks = list(LiveMark.objects.filter(**numbers).order_by("start_ms", "seq"))
-    for final in LiveUtterance.objects.filter(**numbers).order_by("utterance"):
-        while marks and marks[0].start_ms <= final.start_ms:
-            yield live_sessions.mark_event(marks.pop(0))
-        yield live_sessions.final_event(final)
-    for mark in marks:
-        yield live_sessions.mark_event(mark)
 
 
 class LiveSocket(ProductSocket):

@@ -1,7 +1,7 @@
 """How many read a live session: the places that readers' sockets hold in the broker.
 
 A place is taken when a socket begins to read and given back at its end; those of a process that
-died run out (`transcription.realtime.places`).
+died run out (`transcription.feeds.places`).
 """
 
 from __future__ import annotations

@@ -25,9 +25,10 @@ from tests.fakes.live import (
     publish,
     servers,
 )
+from transcription.feeds import links
+from transcription.feeds.publisher import AudioPublisher, Lane
 from transcription.models import LiveSession, LiveState, Visibility
-from transcription.realtime import allowance, capture, links, socket
-from transcription.realtime.publisher import AudioPublisher, Lane
+from transcription.realtime import allowance, capture, socket
 from transcription.services import live_sessions
 from webapp.accounts.models import User
 

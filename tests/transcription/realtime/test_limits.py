@@ -11,10 +11,11 @@ from django.test import Client
 
 from tests.fakes.live import Page, engine_by_hand, hello, log_in, make_session, servers
 from transcription.errors import TooManySessionsError, TooManyViewersError
+from transcription.feeds import limits, places
+from transcription.feeds.places import Limit, Places
 from transcription.models import LiveSession, Visibility
-from transcription.realtime import allowance, border, limits, places
+from transcription.realtime import allowance, border
 from transcription.realtime.allowance import Bucket
-from transcription.realtime.places import Limit, Places
 from transcription.services import live_sessions
 from webapp.accounts.models import ApiToken, User
 from webapp.config import site_settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transcription.errors import TooManySessionsError, TooManyViewersError
-from transcription.realtime.places import Limit
+from transcription.feeds.places import Limit
 from webapp.config import site_settings
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from asr_engine.protocol import ViewerEvent, captions_channel
 from tests.fakes.live import publish, servers
-from transcription.realtime import fanout
-from transcription.realtime.fanout import CaptionEvent, Fanout, Feed
+from transcription.feeds import fanout
+from transcription.feeds.fanout import CaptionEvent, Fanout, Feed
 
 
 def event(kind: str, **members: Any) -> CaptionEvent:

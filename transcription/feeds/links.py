@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 from redis.asyncio import BlockingConnectionPool, Redis
 
 from asr_engine.protocol import ViewerEvent, captions_channel, encode, session_key
-from transcription.realtime.fanout import Fanout
-from transcription.realtime.places import Places
-from transcription.realtime.publisher import AudioPublisher
+from transcription.feeds.fanout import Fanout
+from transcription.feeds.places import Places
+from transcription.feeds.publisher import AudioPublisher
 from webapp.config import site_settings
 
 BROKER_CONNECTIONS: Final = 64
