@@ -32,6 +32,8 @@ from transcription.models import (
     ShareLink,
     Upload,
     Visibility,
+    Webhook,
+    WebhookDelivery,
 )
 from webapp.accounts.models import User
 
@@ -225,6 +227,21 @@ def access_own_caption_link_by_id(user: Viewer, link_id: UUID | str) -> ShareLin
 
 
 # Uploads and terms --------------------------------------------------------------------------------
+
+
+def webhooks_of(user: Viewer) -> QuerySet[Webhook]:
+    """A person's own; nobody else sees or changes them."""
+    return Webhook.objects.filter(owner=_person(user))
+
+
+def access_webhook_by_id(user: Viewer, webhook_id: UUID | str) -> Webhook:
+    return _first(webhooks_of(user).filter(id=webhook_id))
+
+
+def access_delivery_by_id(user: Viewer, delivery_id: UUID | str) -> WebhookDelivery:
+    """Of one's own webhooks. Raises NotFoundError otherwise."""
+    deliveries = WebhookDelivery.objects.filter(webhook__in=webhooks_of(user))
+    return _first(deliveries.select_related("webhook").filter(id=delivery_id))
 
 
 def uploads_of(user: Viewer) -> QuerySet[Upload]:

@@ -16,7 +16,7 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from transcription.queue import BATCH, CHORES, Task, send
 from transcription.runners.ending import watch_for_end
-from transcription.services import jobs, storage, tracks, uploads
+from transcription.services import jobs, storage, tracks, uploads, webhook_deliveries
 
 NICENESS: Final = 15
 """Workers give way to the web and the engine on the same machine."""
@@ -69,6 +69,18 @@ def sweep_orphans() -> None:
 @shared_task(name=Task.FORGET_LOGINS.value)
 def forget_logins() -> None:
     SessionStore.clear_expired()
+
+
+@shared_task(name=Task.SEND_WEBHOOKS.value)
+def send_webhooks() -> None:
+    from transcription.runners.webhook_sending import send_webhooks as send_due
+
+    send_due()
+
+
+@shared_task(name=Task.FORGET_DELIVERIES.value)
+def forget_deliveries() -> None:
+    webhook_deliveries.forget_deliveries()
 
 
 @worker_init.connect

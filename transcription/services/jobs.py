@@ -28,9 +28,10 @@ from transcription.models import (
     RecordingState,
     RevisionKind,
     TranscriptRevision,
+    WebhookEvent,
 )
 from transcription.queue import Task, send, wake_on_commit
-from transcription.services import transcripts
+from transcription.services import transcripts, webhooks
 from transcription.services.job_options import JobOptions
 from transcription.services.names import clean_language
 from transcription.services.queue_order import Waiting, in_order
@@ -275,6 +276,7 @@ def finish_job(
         if spoken is not None:
             transcripts.replace_segments(revision=revision, segments=spoken)
         _reflect(claim.job.recording, RecordingState.READY)
+        webhooks.announce_job(claim.job, WebhookEvent.RECORDING_READY)
 
 
 def _complete(job: Job, model_name: str, notice: str = "") -> TranscriptRevision:
@@ -365,6 +367,7 @@ def _fail(job: Job, *, code: str, problem: str, outcome: str, is_retryable: bool
         job, JobState.FAILED, outcome, failures=failures, problem_code=code, problem=problem
     )
     _reflect(job.recording, RecordingState.ATTENTION, problem_code=code, problem=problem)
+    webhooks.announce_job(job, WebhookEvent.JOB_FAILED, code=code, problem=problem)
 
 
 # Rows ---------------------------------------------------------------------------------------------

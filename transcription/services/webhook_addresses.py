@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
+from django.conf import settings
+
 from transcription.errors import InvalidInputError
-from webapp.config import site_settings
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -53,13 +54,13 @@ def target_of(url: str) -> Target:
         raise InvalidInputError("The address must begin with https:// or http:// and name a host.")
     if parts.username is not None or parts.password is not None:
         raise InvalidInputError("The address must hold no user name and no password.")
-    if any(character <= " " or character == "\x7f" for character in url):
-        raise InvalidInputError("The address must hold no spaces.")
+    if not url.isascii() or any(character <= " " or character == "\x7f" for character in url):
+        raise InvalidInputError("The address must be of plain letters, without spaces.")
     target = Target(parts.hostname, port or (443 if parts.scheme == "https" else 80))
     literal = _literal(target.host)
     if literal is None:
         # A name that is not listed may still lead into a listed network: `resolve` will know.
-        if not _is_named(target.host) and not site_settings().webhook_networks:
+        if not _is_named(target.host) and not settings.SITE.webhook_networks:
             raise AddressNotAllowedError
     elif not _is_allowed(literal, is_named=False):
         raise AddressNotAllowedError
@@ -89,7 +90,7 @@ def _literal(host: str) -> Address | None:
 
 
 def _is_named(host: str) -> bool:
-    for name in site_settings().webhook_names:
+    for name in settings.SITE.webhook_names:
         if host == name or (name.startswith("*.") and host.endswith(name[1:])):
             return True
     return False
@@ -98,10 +99,10 @@ def _is_named(host: str) -> bool:
 def _is_allowed(address: Address, *, is_named: bool) -> bool:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
-    if any(address in network for network in site_settings().webhook_networks):
+    if any(address in network for network in settings.SITE.webhook_networks):
         return True
-    # Of a listed name any address is meant, but never one by which a machine speaks to itself, or to
-    # its cloud: who answers for the name in the DNS is not who wrote the list.
+    # Of a listed name any address is meant, but none by which a machine speaks to itself or to its
+    # cloud: who answers for the name in the DNS is not who wrote the list.
     is_special = (
         address.is_loopback
         or address.is_link_local
