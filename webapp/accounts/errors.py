@@ -3,7 +3,7 @@
     PeopleError           it cannot be done in the present state of people and teams
     └── InvalidPersonError    what was asked for is itself wrong
 
-`code`, `status` and `text` are as those of the product's errors, whose borders show these too.
+`code`, `status` and `text` mean what they mean in the errors of the product.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from webapp.accounts.audit import record_act
+from webapp.accounts.backends import may_log_in
 from webapp.accounts.errors import InvalidPersonError, PeopleError
+from webapp.accounts.links import password_link
 from webapp.accounts.models import Act, Role, User
 from webapp.accounts.signals import tell_rights_changed
 
@@ -48,6 +50,18 @@ def invite_person(
     except IntegrityError:  # two at once pass the look
         raise PeopleError(f"{email} has an account already.") from None
     return person
+
+
+def make_password_link(*, person: User, made_by: User | None) -> str:
+    """An address where they choose a password: for the invited, and for whoever forgot theirs.
+
+    It is a key to the account, so its making is audited. Raises PeopleError for whoever may not
+    log in.
+    """
+    if not may_log_in(person):
+        raise PeopleError(f"{person} cannot log in, so there is no password to choose.")
+    record_act(act=Act.INVITED, actor=made_by, on=person, detail={"by": "link"})
+    return password_link(user=person)
 
 
 def disable_person(*, person: User, disabled_by: User | None) -> User:

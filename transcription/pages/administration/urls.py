@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from transcription.pages.administration import overview
+from transcription.pages.administration import overview, people, teams
 
 urlpatterns = [
     *overview.urlpatterns,
+    *people.urlpatterns,
+    *teams.urlpatterns,
 ]
