@@ -16,7 +16,15 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from transcription.queue import BATCH, CHORES, Task, send
 from transcription.runners.ending import watch_for_end
-from transcription.services import jobs, storage, tracks, uploads, webhook_deliveries
+from transcription.services import (
+    intake_folder,
+    jobs,
+    storage,
+    tracks,
+    uploads,
+    watch_folder,
+    webhook_deliveries,
+)
 
 NICENESS: Final = 15
 """Workers give way to the web and the engine on the same machine."""
@@ -43,6 +51,16 @@ def check_upload(upload_id: str) -> None:
     check(upload_id)
 
 
+@shared_task(name=Task.COPY_UPLOAD.value)
+def copy_upload(upload_id: str) -> None:
+    intake_folder.copy_upload(upload_id)
+
+
+@shared_task(name=Task.WATCH_FOLDER.value)
+def take_from_watch_folder() -> None:
+    watch_folder.take_from_watch_folder()
+
+
 @shared_task(name=Task.MAKE_PLAYER.value)
 def make_player(recording_id: str) -> None:
     from transcription.runners.ingest import make_player as make
@@ -58,6 +76,7 @@ def reap_jobs() -> None:
 @shared_task(name=Task.SWEEP.value)
 def sweep_uploads() -> None:
     uploads.sweep_uploads()
+    intake_folder.ask_for_copies()
     tracks.ask_for_players()
 
 
@@ -105,4 +124,5 @@ def take_up_work(sender: Any, **_: Any) -> None:
     if CHORES in queues:
         # Messages that a killed worker had taken come back after an hour, or never.
         uploads.ask_for_checks(silent_for=timedelta(0))
+        intake_folder.ask_for_copies(silent_for=timedelta(0))
         send(Task.SWEEP_FOLDERS)

@@ -19,6 +19,7 @@ from celery import Celery
 
 from transcription.queue import QUEUES, Task
 from webapp import beats  # noqa: F401  # its signals start the signs of life
+from webapp.config import site_settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
@@ -31,6 +32,8 @@ EVERY_S: Final = {
     Task.FORGET_DELIVERIES: 3600,
 }
 """The beat. A message that nobody took before the next one is dropped."""
+WATCH_EVERY_S: Final = 5
+"""Looks at the watch folder, where there is one."""
 
 
 def _entry(task: Task, every_s: int) -> dict[str, Any]:
@@ -44,4 +47,6 @@ def _entry(task: Task, every_s: int) -> dict[str, Any]:
 app = Celery("transcribe")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.beat_schedule = {task.value: _entry(task, every_s) for task, every_s in EVERY_S.items()}
+if site_settings().watch_folder:
+    app.conf.beat_schedule[Task.WATCH_FOLDER.value] = _entry(Task.WATCH_FOLDER, WATCH_EVERY_S)
 app.autodiscover_tasks(["transcription"])
