@@ -23,7 +23,7 @@ from tests.fakes.recordings import make_recording, progress  # noqa: E402
 from transcription import broadcast  # noqa: E402
 from transcription.errors import ProductError  # noqa: E402
 from transcription.models import LiveSession, LiveUtterance  # noqa: E402
-from transcription.services import jobs, recordings, uploads  # noqa: E402
+from transcription.services import jobs, recordings, trash, uploads  # noqa: E402
 from webapp.accounts.models import User  # noqa: E402
 
 
@@ -47,7 +47,7 @@ def write_round(owner: User, session: LiveSession, number: int) -> None:
         )
     recordings.rename_recording(recording=recording, title="Renamed", renamed_by=owner)
     if claim is not None:
-        recordings.delete_recording(recording=claim.job.recording)
+        trash.delete_for_ever(recording=claim.job.recording, deleted_by=owner)
 
 
 def main(number: int, seconds: float) -> None:

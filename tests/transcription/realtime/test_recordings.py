@@ -20,7 +20,7 @@ from tests.fakes.recordings import make_recording
 from transcription.models import Recording
 from transcription.realtime import border
 from transcription.realtime import recordings as socket
-from transcription.services import recordings, sharing
+from transcription.services import recordings, sharing, trash
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,7 +49,9 @@ async def test_the_owner_is_told_of_changes(
 ) -> None:
     page = await open_page(await sync_to_async(client_of)(alice), recording.id)
     await page.hear("changed")  # what happened before it was open
-    await sync_to_async(recordings.rename_recording)(recording=recording, title="New")
+    await sync_to_async(recordings.rename_recording)(
+        recording=recording, title="New", renamed_by=alice
+    )
     await page.hear("changed")
     await page.leave()
 
@@ -60,7 +62,9 @@ async def test_many_changes_are_told_together_and_the_last_is_not_lost(
     page = await open_page(await sync_to_async(client_of)(alice), recording.id)
     await page.hear("changed")
     for number in range(20):
-        await sync_to_async(recordings.rename_recording)(recording=recording, title=f"T{number}")
+        await sync_to_async(recordings.rename_recording)(
+            recording=recording, title=f"T{number}", renamed_by=alice
+        )
     told = 0
     with suppress(TimeoutError):
         while True:
@@ -125,7 +129,9 @@ async def test_unsharing_closes_it_for_others_only(
     await asyncio.gather(owners.hear("changed"), readers.hear("changed"))
     await share(is_organisation_wide=False)
     assert (await readers.closing())[0] == 4404
-    await sync_to_async(recordings.rename_recording)(recording=recording, title="Mine")
+    await sync_to_async(recordings.rename_recording)(
+        recording=recording, title="Mine", renamed_by=alice
+    )
     await owners.hear("changed")
     await owners.leave()
 
@@ -163,5 +169,5 @@ async def test_deleting_the_recording_closes_it(
 ) -> None:
     page = await open_page(await sync_to_async(client_of)(alice), recording.id)
     await page.hear("changed")
-    await sync_to_async(recordings.delete_recording)(recording=recording)
+    await sync_to_async(trash.delete_for_ever)(recording=recording, deleted_by=alice)
     assert (await page.closing())[0] == 4404

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 import pytest
@@ -26,7 +27,7 @@ from transcription.models import (
     TranscriptSegment,
 )
 from transcription.runners import batch_job
-from transcription.services import jobs, queue_order, recordings
+from transcription.services import jobs, queue_order, trash
 from transcription.services.jobs import Claim, Progress
 from webapp.accounts.models import User
 
@@ -208,7 +209,9 @@ def test_silence_is_a_ready_recording_without_text(alice: User) -> None:
 
 
 def test_deleting_during_a_run_leaves_nothing(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    before_decoding(monkeypatch, 2, lambda: recordings.delete_recording(recording=job.recording))
+    own = job.recording
+    delete = partial(trash.delete_for_ever, recording=own, deleted_by=own.owner)
+    before_decoding(monkeypatch, 2, delete)
     assert batch_job.run_next_slice("jobs@one") is True
     assert not job.recording.folder.exists()
     for model in (Recording, Job, Attempt, TranscriptRevision, TranscriptSegment):

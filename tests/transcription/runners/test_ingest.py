@@ -18,7 +18,7 @@ from tests.fakes.containers import voice, write_tracks
 from tests.fakes.recordings import make_recording, make_upload
 from transcription.models import Job, Recording, Upload, UploadState
 from transcription.runners import ingest
-from transcription.services import jobs, recordings, storage, tracks, uploads
+from transcription.services import jobs, storage, tracks, trash, uploads
 from webapp.accounts.models import User
 
 SPEECH = wav_bytes(encode_blocks([1, 2, 3, 4, 5, None, None, None, None, None]))
@@ -236,6 +236,6 @@ def test_a_player_that_cannot_be_made_leaves_the_old_one(
 
 def test_no_player_is_made_for_a_deleted_recording(alice: User) -> None:
     recording = make_recording(alice, track=0, player_name="player-1.m4a")
-    recordings.delete_recording(recording=recording)
+    trash.delete_for_ever(recording=recording, deleted_by=alice)
     ingest.make_player(recording.id)
     assert not recording.folder.exists()

@@ -24,7 +24,7 @@ from transcription.models import (
     TranscriptRevision,
     TranscriptSegment,
 )
-from transcription.services import jobs, recordings, transcripts
+from transcription.services import jobs, transcripts, trash
 from transcription.services.job_options import JobOptions
 from transcription.services.jobs import Claim
 from webapp.accounts.models import User
@@ -447,7 +447,7 @@ def test_deleting_during_a_run_leaves_nothing(alice: User) -> None:
     claim = claim_of()
     jobs.store_progress(claim=claim, progress=progress("one"))
     folder = job.recording.folder
-    recordings.delete_recording(recording=job.recording)
+    trash.delete_for_ever(recording=job.recording, deleted_by=alice)
     with pytest.raises(LeaseLostError):
         jobs.renew_lease(claim=claim)
     with pytest.raises(LeaseLostError):
