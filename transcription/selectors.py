@@ -25,6 +25,7 @@ from django.utils import timezone
 from transcription.errors import NotFoundError, UnknownLinkError
 from transcription.models import (
     GlossaryTerm,
+    Job,
     LiveSession,
     OpenedContent,
     Recording,
@@ -146,6 +147,21 @@ def _opened_by(user: User, kind: str) -> QuerySet[OpenedContent, UUID]:
         **{"administrator": user, "closes_at__gt": timezone.now(), f"{kind}__isnull": False}
     )
     return openings.order_by().values_list(kind, flat=True)
+
+
+# Jobs ---------------------------------------------------------------------------------------------
+
+
+def jobs_visible_to(user: Viewer) -> QuerySet[Job]:
+    """Those of the recordings that they may read."""
+    return Job.objects.filter(recording__in=recordings_visible_to(user)).defer("checkpoint")
+
+
+def access_job_by_id(user: Viewer, job_id: UUID | str) -> Job:
+    """Who may read its recording. Raises NotFoundError otherwise."""
+    job = _first(Job.objects.filter(id=job_id).defer("checkpoint"))
+    access_recording_by_id(user, job.recording_id)
+    return job
 
 
 # Live sessions ------------------------------------------------------------------------------------
