@@ -10,10 +10,15 @@
     │   ├── InUseError               another page captures this session
     │   ├── SessionEndedError        the live session takes no more audio
     │   ├── UploadBusyError          another request writes to this upload at this moment
-    │   └── StaleOffsetError         an upload goes on elsewhere than asked
+    │   ├── StaleOffsetError         an upload goes on elsewhere than asked
+    │   └── StillAnsweringError      the same request came before, and is not answered yet
+    ├── ChangedMeanwhileError    the thing is not what the request takes it for
     ├── InvalidInputError        the request itself is wrong
+    │   └── KeyReusedError           an Idempotency-Key that came with another request before
     ├── TooLargeError            above a limit
+    │   └── OverQuotaError           more than this person may keep here
     ├── TooFastError             more at once than the server takes
+    │   └── TooManyUploadsError      as many unfinished uploads as a person may have
     ├── TryLaterError            cannot be done now; nothing was lost
     │   ├── TooManySessionsError     as many live sessions as there may be
     │   └── TooManyViewersError      as many readers as there may be
@@ -101,10 +106,28 @@ class StaleOffsetError(ConflictError):
     sentence = "The upload continues at another place."
 
 
+class StillAnsweringError(ConflictError):
+    code = "still_answering"
+    is_retryable = True
+    sentence = "This request came before and is still being answered. Ask again in a moment."
+
+
+class ChangedMeanwhileError(ProductError):
+    code = "changed_meanwhile"
+    status = 412
+    sentence = "It has changed since you read it. Nothing was changed: read it again first."
+
+
 class InvalidInputError(ProductError):
     code = "invalid_input"
     status = 400
     sentence = "The request could not be understood."
+
+
+class KeyReusedError(InvalidInputError):
+    code = "key_reused"
+    status = 422
+    sentence = "This Idempotency-Key came with another request. Nothing was done: take a new one."
 
 
 class TooLargeError(ProductError):
@@ -113,11 +136,33 @@ class TooLargeError(ProductError):
     sentence = "This is larger than the server accepts."
 
 
+class OverQuotaError(TooLargeError):
+    code = "over_quota"
+    sentence = "This is more than you may keep on this server. Delete what is no longer needed."
+
+    @classmethod
+    def of_person(cls, used_bytes: int, most_bytes: int) -> Self:
+        return cls(
+            f"This does not fit: you keep {used_bytes / 1024**3:.1f} of "
+            f"{most_bytes / 1024**3:.3g} GB here. Delete for ever what is no longer needed."
+        )
+
+
 class TooFastError(ProductError):
     code = "too_fast"
     status = 429
     is_retryable = True
     sentence = "This came faster than the server takes it. Slow down and send it again."
+
+
+class TooManyUploadsError(TooFastError):
+    code = "too_many_uploads"
+    sentence = "You have too many unfinished uploads. Finish or cancel one first."
+
+    @classmethod
+    def of_person(cls, most: int) -> Self:
+        what = "1 unfinished upload" if most == 1 else f"{most} unfinished uploads"
+        return cls(f"You have {what}, which is the limit. Finish or cancel one first.")
 
 
 class TryLaterError(ProductError):

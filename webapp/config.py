@@ -95,6 +95,12 @@ class Settings(BaseSettings):
     without logging in."""
     max_upload_bytes: int = Field(default=8 * 1024**3, ge=1)
     """Largest recording that may be uploaded."""
+    max_stored_bytes_per_person: int = Field(default=200 * 1024**3, ge=0)
+    """Audio that one person or service account may keep here, what lies in the trash included; 0
+    means no limit. Above it uploads are refused; a live session never is."""
+    max_unfinished_uploads_per_person: int = Field(default=50, ge=1)
+    """Uploads that one person may have begun and not finished. They are removed a day after their
+    last piece."""
     api_requests_per_minute: int = Field(default=600, ge=1)
     """Requests to the REST API that one person or service account may make in a minute, all their
     tokens together. The pieces of an upload do not count."""

@@ -24,6 +24,7 @@ from transcription.errors import (
     ConflictError,
     NoSpaceError,
     NotFoundError,
+    ProductError,
     StaleOffsetError,
     TooLargeError,
 )
@@ -32,7 +33,9 @@ from transcription.queue import Task, send, wake_on_commit
 from transcription.services import jobs, storage
 from transcription.services.job_options import AS_USUAL, JobOptions
 from transcription.services.names import clean_display_name, title_of
-from webapp.accounts.models import User
+from transcription.services.space import check_space
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, User
 
 UPLOAD_TRANSITIONS: Final = {
     UploadState.RECEIVING: {UploadState.CHECKING, UploadState.REFUSED},
@@ -80,7 +83,9 @@ def create_upload(
     copied_from: str = "",
     upload_id: UUID | None = None,
 ) -> Upload:
-    """Make room for `length_bytes`. Raises EmptyAudioError, TooLargeError, NoSpaceError.
+    """Make room for `length_bytes`.
+
+    Raises EmptyAudioError, TooLargeError, NoSpaceError, and what `check_space` does.
 
     `copied_from` names a file of this machine whose bytes `intake_folder.copy_upload` will bring.
     """
@@ -107,7 +112,13 @@ def create_upload(
         is_draft_only=options.is_draft_only,
     )
     storage.make_part(upload.part_path)
-    upload.save(force_insert=True)
+    try:
+        with transaction.atomic():
+            check_space(owner=owner, length_bytes=length_bytes)
+            upload.save(force_insert=True)
+    except ProductError:
+        storage.remove_folder(upload.folder)
+        raise
     return upload
 
 
@@ -202,6 +213,7 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         recording.save(force_insert=True)
         is_accepted = _move(upload.id, UploadState.ACCEPTED, recording=recording)
         if is_accepted:
+            record_act(act=Act.CREATED, actor=upload.owner, on=recording, detail={"by": "upload"})
             jobs.submit_job(
                 recording=recording,
                 requested_by=upload.owner,
