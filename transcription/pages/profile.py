@@ -15,6 +15,7 @@ from transcription.errors import InvalidInputError
 from transcription.languages import MIXED, language_choices
 from transcription.pages.forms import LanguageForm
 from transcription.pages.requests import PersonRequest
+from transcription.services.space import space_of
 from webapp.accounts.models import User
 
 
@@ -63,7 +64,9 @@ def profile(request: PersonRequest) -> HttpResponse:
         messages.success(request, "Your profile is saved.")
         return redirect("profile")
     status = 400 if form.errors else 200
-    return render(request, "profile.html", {"form": form}, status=status)
+    space = space_of(person)
+    context = {"form": form, "space": space, "space_percent": round(space.share * 100)}
+    return render(request, "profile.html", context, status=status)
 
 
 @login_required

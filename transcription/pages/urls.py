@@ -13,6 +13,7 @@ from transcription.pages import (
     profile,
     recordings,
     speakers,
+    tokens,
     tracks,
     uploads,
 )
@@ -23,6 +24,7 @@ urlpatterns = [
     *tracks.urlpatterns,
     *speakers.urlpatterns,
     *glossary.urlpatterns,
+    *tokens.urlpatterns,
     path("administration/", include("transcription.pages.administration.urls")),
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),

@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from collections.abc import Collection
 from datetime import datetime
+from enum import StrEnum
 from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser, BaseUserManager
@@ -116,6 +117,14 @@ class Scope(models.TextChoices):
     ADMINISTRATION = "administration", "Manage people, glossary and retention (administrators)"
 
 
+class TokenState(StrEnum):
+    """Whether a token opens anything."""
+
+    VALID = "valid"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
 class ApiToken(models.Model):
     """A tool's key to its owner's things. Stored as a hash; shown once, when it is made.
 
@@ -135,6 +144,18 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def state(self) -> TokenState:
+        if self.revoked_at is not None:
+            return TokenState.REVOKED
+        if self.expires_at is not None and self.expires_at <= timezone.now():
+            return TokenState.EXPIRED
+        return TokenState.VALID
+
+    @property
+    def scope_labels(self) -> list[str]:
+        return [str(scope.label) for scope in Scope if scope in self.scopes]
 
     def allows(self, scope: Scope) -> bool:
         return scope in self.scopes

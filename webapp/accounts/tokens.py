@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from webapp.accounts.audit import record_act
+from webapp.accounts.audit import note_token, record_act
 from webapp.accounts.models import Act, ApiToken, Role, Scope, User
 from webapp.accounts.signals import tell_rights_changed
 
@@ -34,10 +34,10 @@ def token_of_secret(secret: str) -> ApiToken | None:
         .filter(Q(expires_at=None) | Q(expires_at__gt=now))
         .first()
     )
-    if token is not None and (
-        token.last_used_at is None or token.last_used_at < now - USE_IS_NOTED_EVERY
-    ):
-        _note_use(token, now)
+    if token is not None:
+        note_token(token.name)
+        if token.last_used_at is None or token.last_used_at < now - USE_IS_NOTED_EVERY:
+            _note_use(token, now)
     return token
 
 
@@ -59,6 +59,11 @@ def scopes_open_to(user: User) -> list[Scope]:
         if user.role != Role.SERVICE:
             closed.add(Scope.MONITOR)
     return [scope for scope in Scope if scope not in closed]
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """The latest first, also those that lead nowhere any more."""
+    return ApiToken.objects.filter(user=user).order_by("-created_at", "-pk")
 
 
 def make_token(

@@ -7,7 +7,10 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from tests.fakes.recordings import make_recording
+from transcription.services import space
 from webapp.accounts.models import User
+from webapp.config import site_settings
 
 ClientOf = Callable[[User | None], Client]
 
@@ -77,5 +80,29 @@ def test_number_of_queries_is_bounded(
     django_assert_max_num_queries: Callable[[int], object],
 ) -> None:
     client = client_of(alice)
-    with django_assert_max_num_queries(4):  # type: ignore[attr-defined]
+    with django_assert_max_num_queries(6):  # type: ignore[attr-defined]
         client.get("/profile/")
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "words", "is_warned"),
+    [
+        (1024, "950 bytes of audio of 1 kB that you may keep.", True),
+        (4096, "950 bytes of audio of 4 kB that you may keep.", False),
+        (0, "950 bytes of audio.", False),
+    ],
+)
+def test_profile_says_how_much_is_kept(
+    most_bytes: int,
+    words: str,
+    is_warned: bool,
+    alice: User,
+    client_of: ClientOf,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changed = site_settings().model_copy(update={"max_stored_bytes_per_person": most_bytes})
+    monkeypatch.setattr(space, "site_settings", lambda: changed)
+    make_recording(alice, size_bytes=950)
+    page = client_of(alice).get("/profile/").content.decode()
+    assert words in page
+    assert ("Uploads that do not fit are refused" in page) == is_warned
