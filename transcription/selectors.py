@@ -36,7 +36,7 @@ from transcription.models import (
     Webhook,
     WebhookDelivery,
 )
-from webapp.accounts.models import User
+from webapp.accounts.models import Team, User
 
 Viewer = User | AnonymousUser
 Thing = TypeVar("Thing", bound=Model)
@@ -213,33 +213,72 @@ def _reads_session(user: User) -> Q:
 def access_caption_link_by_token(token: str) -> ShareLink:
     """For reading captions by a link, while it is open and its owner's account is.
 
-    Raises UnknownLinkError for a token that never was one, and NotFoundError, which says why, for
-    one that is not open (any more): whoever has a real token may know.
+    Raises UnknownLinkError for a token that never was one of captions, and NotFoundError, which
+    says why, for one that is not open (any more): whoever has a real token may know.
     """
-    if not settings.SITE.share_links:
-        raise NotFoundError("Links to captions are switched off on this server.")
-    link = (
-        ShareLink.objects.select_related("session__owner", "session__recording")
-        .filter(sha256=ShareLink.hash_token(token))
-        .first()
-    )
-    if link is None:
-        raise UnknownLinkError
-    if link.session is None:
-        raise UnknownLinkError
-    recording = link.session.recording
-    is_gone = recording is not None and recording.trashed_at is not None
-    if link.revoked_at is not None or not link.session.owner.is_active or is_gone:
-        raise NotFoundError("This link was withdrawn by the person who made it.")
-    if not link.is_open(timezone.now()):
-        raise NotFoundError("This link has expired.")
+    links = ShareLink.objects.select_related("session__owner", "session__recording")
+    link = _real_link(links.filter(session__isnull=False), token)
+    session = link.live_session
+    _check_open(link, session.owner, session.recording)
     return link
 
 
-def access_own_caption_link_by_id(user: Viewer, link_id: UUID | str) -> ShareLink:
-    """For withdrawing: only the session's owner. Raises NotFoundError otherwise."""
-    links = ShareLink.objects.select_related("session")
-    return _first(links.filter(session__owner=_person(user), id=link_id))
+def access_recording_link_by_token(token: str) -> ShareLink:
+    """The same for reading, hearing and downloading a recording."""
+    links = ShareLink.objects.select_related("recording__owner")
+    link = _real_link(links.filter(recording__isnull=False), token)
+    recording = link.linked_recording
+    _check_open(link, recording.owner, recording)
+    return link
+
+
+def access_own_share_link_by_id(user: Viewer, link_id: UUID | str) -> ShareLink:
+    """For withdrawing: only who owns what it leads to. Raises NotFoundError otherwise."""
+    person = _person(user)
+    is_own = Q(session__owner=person) | Q(recording__owner=person)
+    links = ShareLink.objects.select_related("session", "recording")
+    return _first(links.filter(is_own, id=link_id))
+
+
+def _real_link(links: QuerySet[ShareLink], token: str) -> ShareLink:
+    if not settings.SITE.share_links:
+        raise NotFoundError("Links are switched off on this server.")
+    link = links.filter(sha256=ShareLink.hash_token(token)).first()
+    if link is None:
+        raise UnknownLinkError
+    return link
+
+
+def _check_open(link: ShareLink, owner: User, recording: Recording | None) -> None:
+    is_trashed = recording is not None and recording.trashed_at is not None
+    if link.revoked_at is not None or not owner.is_active or is_trashed:
+        raise NotFoundError("This link was withdrawn by the person who made it.")
+    if not link.is_open(timezone.now()):
+        raise NotFoundError("This link has expired.")
+
+
+# Whom to share with -------------------------------------------------------------------------------
+
+
+def people_to_share_with(user: Viewer) -> QuerySet[User]:
+    """Everybody else who may use their account, tools of the organisation too."""
+    return (
+        User.objects.filter(is_active=True).exclude(pk=_person(user).pk).order_by("name", "email")
+    )
+
+
+def teams_to_share_with(user: Viewer) -> QuerySet[Team]:
+    """All: also those that this person is not in."""
+    _person(user)
+    return Team.objects.all()
+
+
+def access_own_share_by_id(user: Viewer, share_id: int) -> Share:
+    """For changing and stopping: only who owns what is shared. Raises NotFoundError otherwise."""
+    person = _person(user)
+    is_own = Q(session__owner=person) | Q(recording__owner=person, recording__trashed_at=None)
+    shares = Share.objects.select_related("session", "recording", "person", "team")
+    return _first(shares.filter(is_own, id=share_id))
 
 
 # Uploads and terms --------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ PRIVATE_FIELDS: Final = frozenset(
 )
 
 
-_KEYS: Final = re.compile(r"(/password/reset/key/|(?<![\w/])/s/)[^\s\"'?#]+")
-"""Addresses that are keys: who has one may set a password, or read captions."""
+_KEYS: Final = re.compile(r"(/password/reset/key/|(?<![\w/])/[rs]/)[^\s\"'?#]+")
+"""Addresses that are keys: who has one may set a password, or read captions or a recording."""
 
 
 def without_keys(text: str) -> str:

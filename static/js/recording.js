@@ -288,6 +288,7 @@ function isOpen() {
 }
 
 function refresh() {
+  if (!statusElement()) return; // Behind a link there is no news.
   lastFetchAt = performance.now();
   htmx.trigger(statusElement(), "changed");
   growTranscript();

@@ -296,7 +296,7 @@ def seed(server: Server) -> dict[str, str]:
             LiveMark.objects.create(
                 session=session, kind=kind, seq=seq, start_ms=start_ms, end_ms=end_ms
             )
-    from transcription.services.caption_links import create_caption_link, revoke_caption_link
+    from transcription.services.share_links import create_share_link, revoke_share_link
     from transcription.services.glossary import read_terms, write_terms
 
     names = ["Okonkwo-Fitzgerald, 5", "Donaudampfschifffahrtsgesellschaft", "王俊", "SharePoint"]
@@ -305,8 +305,8 @@ def seed(server: Server) -> dict[str, str]:
     write_terms(recording=meeting, terms=read_terms(names), written_by=me)
 
     live = sessions[LiveState.LIVE]
-    revoke_caption_link(link=create_caption_link(session=live, hours=4)[0])
-    _, token = create_caption_link(session=live, hours=24)
+    revoke_share_link(link=create_share_link(thing=live, hours=4, made_by=me)[0], revoked_by=me)
+    _, token = create_share_link(thing=live, hours=24, made_by=me)
     Upload.objects.create(
         owner=me,
         display_name="Board meeting.mp4",
@@ -331,7 +331,7 @@ def seed(server: Server) -> dict[str, str]:
         "live_waiting": f"/live/{sessions[LiveState.WAITING].id}/",
         "live_ended": f"/live/{sessions[LiveState.ENDED].id}/",
         "live_capture": f"/live/{sessions[LiveState.LIVE].id}/capture/",
-        "live_links": f"/live/{live.id}/links/",
+        "live_links": f"/live/{live.id}/share/",
         "link": f"/s/{token}/",
         "link_refused": "/s/wrong/",
     }

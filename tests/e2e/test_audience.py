@@ -524,7 +524,7 @@ def test_a_guest_reads_by_a_link_until_it_is_withdrawn(
         assert token not in url or is_own_page
         assert token not in (referrer or "")
 
-    owner.goto(session_path + "links/")
+    owner.goto(session_path + "share/")
     owner.get_by_role("button", name="Withdraw").click()
     expect(page.locator(".room-empty")).to_have_text(
         "This link was withdrawn by the person who made it."

@@ -16,9 +16,10 @@ from transcription import selectors
 from transcription.api.problems import endpoint
 from transcription.errors import InvalidInputError, ProductError
 from transcription.models import LiveSession
-from transcription.services.caption_links import open_caption_link
 from transcription.services.caption_text import MAX_LINES, MEDIA_TYPES, write_caption_text
-from webapp.accounts.models import Scope, User
+from transcription.services.share_links import open_caption_link
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, Scope, User
 
 
 @endpoint("GET", "HEAD", scope=Scope.LIVE_READ)
@@ -26,6 +27,7 @@ def live_caption_text(
     request: HttpRequest, user: User, session_id: UUID, extension: str
 ) -> HttpResponseBase:
     session = selectors.access_live_session_by_id(user, session_id)
+    record_act(act=Act.VIEWED, actor=user, on=session)
     return _answer(request, session, extension)
 
 

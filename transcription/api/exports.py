@@ -11,9 +11,11 @@ from transcription import selectors
 from transcription.api.problems import endpoint
 from transcription.errors import NotFoundError
 from transcription.formats import FORMATS, export
+from transcription.models import Recording, TranscriptRevision
 from transcription.services import transcripts
 from transcription.services.names import clean_display_name
-from webapp.accounts.models import Scope, User
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, Scope, User
 
 
 @endpoint("GET", "HEAD", scope=Scope.RECORDINGS_READ)
@@ -24,7 +26,16 @@ def recording_export(
     recording = selectors.access_recording_by_id(user, recording_id)
     if extension not in FORMATS:
         raise NotFoundError
-    revision = transcripts.current_revision(recording)
+    if request.method == "GET":
+        record_act(act=Act.EXPORTED, actor=user, on=recording, detail={"format": extension})
+    return export_of(recording, extension)
+
+
+def export_of(
+    recording: Recording, extension: str, revision: TranscriptRevision | None = None
+) -> HttpResponse:
+    """`extension` is one of `formats.FORMATS`; without `revision`, the one that is shown."""
+    revision = revision or transcripts.current_revision(recording)
     segments = [] if revision is None else transcripts.segments_of(revision)
     text = export(
         extension,

@@ -19,7 +19,8 @@ from django.http.response import HttpResponseNotModified
 from transcription import selectors
 from transcription.api.problems import endpoint, problem_response
 from transcription.errors import NotFoundError
-from webapp.accounts.models import Scope, User
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, Scope, User
 
 PIECE_BYTES: Final = 256 * 1024
 PEAKS_NAME: Final = "peaks.json"
@@ -30,17 +31,20 @@ _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 def recording_media(request: HttpRequest, user: User, recording_id: UUID) -> HttpResponseBase:
     """What the player plays: 200, or 206 and 416 for a range."""
     recording = selectors.access_recording_by_id(user, recording_id)
-    return _send(request, recording.player_path, recording.media_type)
+    if request.method == "GET":
+        record_act(act=Act.PLAYED, actor=user, on=recording)
+    return send_file(request, recording.player_path, recording.media_type)
 
 
 @endpoint("GET", "HEAD", scope=Scope.RECORDINGS_READ)
 def recording_peaks(request: HttpRequest, user: User, recording_id: UUID) -> HttpResponseBase:
     """The waveform: a JSON list of at most 2000 levels, 0..100."""
     recording = selectors.access_recording_by_id(user, recording_id)
-    return _send(request, recording.folder / PEAKS_NAME, "application/json")
+    return send_file(request, recording.folder / PEAKS_NAME, "application/json")
 
 
-def _send(request: HttpRequest, path: Path, media_type: str) -> HttpResponseBase:
+def send_file(request: HttpRequest, path: Path, media_type: str) -> HttpResponseBase:
+    """200, or 206 and 416 for a range, or 304. Raises NotFoundError where it is not there."""
     try:
         stat = path.stat()
     except FileNotFoundError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from transcription.api import captions, exports, media, uploads
+from transcription.api import captions, exports, linked_recordings, media, uploads
 from transcription.api.v1 import api
 from transcription.services.caption_text import MEDIA_TYPES
 
@@ -30,6 +30,7 @@ urlpatterns = [
     path("api/v1/uploads/", uploads.upload_collection, name="api_uploads"),
     path("api/v1/uploads/<uuid:upload_id>", uploads.upload_resource, name="api_upload"),
     path("api/v1/", api.urls),
+    *linked_recordings.urlpatterns,
     path("recordings/<uuid:recording_id>/media", media.recording_media, name="recording_media"),
     path(
         "recordings/<uuid:recording_id>/export.<str:extension>",

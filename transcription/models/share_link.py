@@ -10,6 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from transcription.models.live_session import LiveSession
+from transcription.models.recording import Recording
 
 
 class ShareLink(models.Model):
@@ -30,7 +31,7 @@ class ShareLink(models.Model):
         related_name="links",
     )
     recording = models.ForeignKey(
-        "transcription.Recording",
+        Recording,
         null=True,
         blank=True,
         on_delete=models.CASCADE,
@@ -67,3 +68,14 @@ class ShareLink(models.Model):
         if self.session is None:
             raise ValueError("a link to a recording has no session")
         return self.session
+
+    @property
+    def linked_recording(self) -> Recording:
+        """Of a link to a recording. Raises ValueError for one that leads to captions."""
+        if self.recording is None:
+            raise ValueError("a link to captions has no recording")
+        return self.recording
+
+    @property
+    def thing(self) -> LiveSession | Recording:
+        return self.live_session if self.session is not None else self.linked_recording

@@ -32,6 +32,8 @@ from transcription.languages import LANGUAGES, Choice, Group, language_choices
 from transcription.models import LiveSession, LiveState, Visibility
 from transcription.pages.requests import PersonRequest
 from transcription.services import live_sessions
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act
 
 OVER = frozenset({LiveState.ENDING, LiveState.ENDED})
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -205,6 +207,7 @@ def live_capture(request: PersonRequest, session_id: UUID) -> HttpResponse:
 def live_captions(request: PersonRequest, session_id: UUID) -> HttpResponse:
     """What any permitted viewer reads, while it runs and after."""
     session = selectors.access_live_session_by_id(request.user, session_id)
+    record_act(act=Act.VIEWED, actor=request.user, on=session)
     is_owner = session.owner_id == request.user.pk
     context = {
         "session": session,
@@ -221,6 +224,7 @@ def live_captions(request: PersonRequest, session_id: UUID) -> HttpResponse:
 def live_room(request: PersonRequest, session_id: UUID) -> HttpResponse:
     """The same for the screen of a room: few lines, readable from the back."""
     session = selectors.access_live_session_by_id(request.user, session_id)
+    record_act(act=Act.VIEWED, actor=request.user, on=session)
     return render(request, "live/room.html", room_context(request, session))
 
 
@@ -310,7 +314,7 @@ def _addresses(request: PersonRequest, session: LiveSession) -> dict[str, object
         "status": reverse("live_status", args=[session.id]),
         "capture_socket": f"/ws/v1/live/{session.id}/capture",
         "captions_socket": f"/ws/v1/live/{session.id}/captions?as=speaker",
-        "links_page": reverse("live_links", args=[session.id]),
+        "links_page": reverse("live_share", args=[session.id]),
     }
 
 

@@ -40,8 +40,10 @@ from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.pages.speakers import speaker_lines
 from transcription.pages.tracks import track_notes
-from transcription.services import jobs, recordings, sharing, speakers, transcripts
+from transcription.services import jobs, recordings, speakers, transcripts
 from transcription.services.job_options import COUNT_SPEAKERS, read_options, speaker_choices
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,12 @@ class Tail:
 def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Player, transcript, progress while it runs, and what this person may do."""
     shown = selectors.access_recording_by_id(request.user, recording_id)
+    record_act(act=Act.VIEWED, actor=request.user, on=shown)
     revision, names = transcripts.current_revision(shown), speakers.names_of(shown)
     context = _status_context(request, shown) | {
         "revision": revision,
-        "paragraphs": paragraphs_of(_segments(revision), names),
-        "tail": _tail(revision, names),
+        "paragraphs": paragraphs_of(segments_of(revision), names),
+        "tail": tail_of(revision, names),
         "details": _details(shown, revision),
         "speaker_lines": speaker_lines(shown, revision),
         **_options_again(shown),
@@ -95,7 +98,7 @@ def recording_transcript(request: PersonRequest, recording_id: UUID) -> HttpResp
     """
     shown = selectors.access_recording_by_id(request.user, recording_id)
     revision, names = transcripts.current_revision(shown), speakers.names_of(shown)
-    segments, tail = _segments(revision), _tail(revision, names)
+    segments, tail = segments_of(revision), tail_of(revision, names)
     known, after = _whole_number(request, "revision"), _whole_number(request, "after")
     is_growing = revision is not None and known == revision.number and after is not None
     if is_growing:
@@ -124,20 +127,6 @@ def recording_rename(request: PersonRequest, recording_id: UUID) -> HttpResponse
 
 @login_required
 @require_POST
-def recording_audience(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
-    audience = request.POST.get("audience")
-    if audience not in {"everybody", "owner"}:
-        raise InvalidInputError
-    is_wide = audience == "everybody"
-    sharing.set_audience(thing=own, is_organisation_wide=is_wide, set_by=request.user)
-    who = "Everybody who can log in" if is_wide else "Only you"
-    messages.success(request, f"{who} can read this recording now.")
-    return redirect("recording", own.id)
-
-
-@login_required
-@require_POST
 def recording_cancel(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     editable = selectors.access_editable_recording_by_id(request.user, recording_id)
     job = _open_job(editable)
@@ -159,16 +148,6 @@ def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     jobs.retry_job(recording=editable, requested_by=request.user, options=options)
     messages.success(request, "The recording is waiting to be transcribed again.")
     return redirect("recording", editable.id)
-
-
-@login_required
-@require_POST
-def recording_delete(request: PersonRequest, recording_id: UUID) -> HttpResponse:
-    own = selectors.access_own_recording_by_id(request.user, recording_id)
-    title = own.title
-    recordings.delete_recording(recording=own)
-    messages.success(request, f"“{title}” is deleted, with its audio and its transcripts.")
-    return redirect("home")
 
 
 def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
@@ -206,13 +185,13 @@ def _open_job(shown: Recording) -> Job | None:
     )
 
 
-def _segments(revision: TranscriptRevision | None) -> QuerySet[TranscriptSegment]:
+def segments_of(revision: TranscriptRevision | None) -> QuerySet[TranscriptSegment]:
     if revision is None:
         return TranscriptSegment.objects.none()
     return revision.segments.order_by("index")
 
 
-def _tail(revision: TranscriptRevision | None, names: Mapping[str, str]) -> Tail:
+def tail_of(revision: TranscriptRevision | None, names: Mapping[str, str]) -> Tail:
     segments = list(transcripts.tail_of(revision))
     name = f"{segments[0].pk}.{segments[-1].pk}" if segments else ""
     return Tail(name, list(paragraphs_of(segments, names)))

@@ -6,22 +6,28 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from transcription.pages import (
-    caption_links,
     glossary,
     home,
+    linked_captions,
+    linked_recordings,
     live,
     profile,
     recordings,
+    sharing,
     speakers,
     tokens,
     tracks,
+    trash,
     uploads,
 )
 
 urlpatterns = [
     *live.urlpatterns,
-    *caption_links.urlpatterns,
+    *sharing.urlpatterns,
+    *linked_captions.urlpatterns,
+    *linked_recordings.urlpatterns,
     *tracks.urlpatterns,
+    *trash.urlpatterns,
     *speakers.urlpatterns,
     *glossary.urlpatterns,
     *tokens.urlpatterns,
@@ -50,21 +56,11 @@ urlpatterns = [
         name="recording_rename",
     ),
     path(
-        "recordings/<uuid:recording_id>/audience/",
-        recordings.recording_audience,
-        name="recording_audience",
-    ),
-    path(
         "recordings/<uuid:recording_id>/cancel/",
         recordings.recording_cancel,
         name="recording_cancel",
     ),
     path(
         "recordings/<uuid:recording_id>/retry/", recordings.recording_retry, name="recording_retry"
-    ),
-    path(
-        "recordings/<uuid:recording_id>/delete/",
-        recordings.recording_delete,
-        name="recording_delete",
     ),
 ]

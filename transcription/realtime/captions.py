@@ -23,8 +23,10 @@ from transcription.feeds.limits import viewer_limits
 from transcription.models import LiveSession, LiveState
 from transcription.realtime import wire
 from transcription.realtime.socket import CookieSocket, LiveSocket
-from transcription.services import caption_links
+from transcription.services import share_links
 from transcription.services.readers import now_ms, readers_key
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act
 
 FOR_THE_SPEAKER: Final = frozenset({"ack", "taken"})
 LINK_TIMEOUT_S: Final = 10.0
@@ -91,7 +93,7 @@ class CaptionsSocket(CookieSocket):
             raise InvalidInputError("The message has no token.")
         # Subscribed before the check: a link that is withdrawn meanwhile is heard.
         await self.hear_group(broadcast.links_group(self.session_id))
-        open_link = database_sync_to_async(caption_links.open_caption_link)
+        open_link = database_sync_to_async(share_links.open_caption_link)
         address = (self.scope.get("client") or ("",))[0]
         link = await open_link(token=token, address=address)
         self._token = token
@@ -115,6 +117,9 @@ class CaptionsSocket(CookieSocket):
         session = await self.current_session()
         is_owner = not self._is_by_link and session.owner_id == self.scope["user"].pk
         self._is_speaker = is_owner and self._query("as") == "speaker"
+        if not self._is_by_link:
+            tell = database_sync_to_async(record_act)
+            await tell(act=Act.VIEWED, actor=self.scope["user"], on=session)
         if not self._is_speaker:
             who, limits = secrets.token_hex(8), viewer_limits(self.session_id)
             await self.links.places.take(who, *limits)

@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from tests.fakes.live import final, make_session
 from transcription.models import LiveSession, Visibility
-from transcription.services import caption_links, live_sessions
+from transcription.services import live_sessions, share_links
 from webapp.accounts.models import ApiToken, User
 
 ClientOf = Callable[[User | None], Client]
@@ -34,7 +34,7 @@ def session(alice: User) -> LiveSession:
 
 @pytest.fixture
 def token(session: LiveSession) -> str:
-    return caption_links.create_caption_link(session=session, hours=4)[1]
+    return share_links.create_share_link(thing=session, hours=4, made_by=session.owner)[1]
 
 
 def address(session: LiveSession, name: str = "captions.txt") -> str:
@@ -156,7 +156,7 @@ def test_a_link_gives_both_and_tells_no_one(
 def test_a_refused_link_is_one_sentence(
     session: LiveSession, token: str, client_of: ClientOf, settings: Settings
 ) -> None:
-    caption_links.revoke_caption_link(link=session.links.get())
+    share_links.revoke_share_link(link=session.links.get(), revoked_by=session.owner)
     response = client_of(None).get(f"/s/{token}/captions.txt?lines=2")
     assert response.status_code == 404
     assert response.content.decode() == "This link was withdrawn by the person who made it.\n"

@@ -24,7 +24,7 @@ from webapp.accounts.models import User
 ClientOf = Callable[[User | None], Client]
 
 READS = ("", "status/", "transcript/")
-ACTS = ("rename/", "audience/", "cancel/", "retry/", "delete/")
+ACTS = ("rename/", "share/audience/", "share/add/", "cancel/", "retry/", "delete/")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_colleague_reads_what_is_shared_but_gets_no_acts(
     page = client_of(bob).get(address(recording)).content.decode()
     assert "Good morning." in page
     assert "Delete recording" not in page
-    assert 'data-opens="share"' not in page
+    assert address(recording, "share/") not in page
 
 
 @pytest.mark.parametrize("part", READS)
@@ -365,12 +365,15 @@ def test_bad_title_is_refused_with_a_sentence(
 def test_audience(alice: User, bob: User, recording: Recording, client_of: ClientOf) -> None:
     client, reader = client_of(alice), client_of(bob)
     assert (
-        client.post(address(recording, "audience/"), {"audience": "everybody"}).status_code == 302
+        client.post(address(recording, "share/audience/"), {"audience": "everybody"}).status_code
+        == 302
     )
     assert reader.get(address(recording)).status_code == 200
-    assert client.post(address(recording, "audience/"), {"audience": "owner"}).status_code == 302
+    assert (
+        client.post(address(recording, "share/audience/"), {"audience": "owner"}).status_code == 302
+    )
     assert reader.get(address(recording)).status_code == 404
-    assert client.post(address(recording, "audience/"), {"audience": "?"}).status_code == 400
+    assert client.post(address(recording, "share/audience/"), {"audience": "?"}).status_code == 400
 
 
 def test_cancel_stops_a_waiting_job(alice: User, recording: Recording, client_of: ClientOf) -> None:
@@ -444,12 +447,12 @@ def test_retry_in_an_unknown_language_is_refused(
     assert not Job.objects.exists()
 
 
-def test_delete_names_the_thing_and_removes_it(
+def test_delete_names_the_thing_and_moves_it_to_the_trash(
     alice: User, recording: Recording, client_of: ClientOf
 ) -> None:
     client = client_of(alice)
     assert "Delete “Weekly”?" in client.get(address(recording)).content.decode()
     response = client.post(address(recording, "delete/"), follow=True)
-    assert "“Weekly” is deleted" in response.content.decode()
-    assert not Recording.objects.exists()
+    assert "“Weekly” is in the trash" in response.content.decode()
+    assert Recording.objects.get().trashed_at is not None
     assert client.get(address(recording)).status_code == 404

@@ -22,7 +22,7 @@ from transcription.models import (
     Visibility,
 )
 from transcription.realtime import border, captions, socket
-from transcription.services import caption_links, live_sessions, sharing
+from transcription.services import live_sessions, share_links, sharing
 from transcription.services.readers import count_readers, now_ms, readers_key
 from webapp.accounts.models import User
 from webapp.accounts.teams import remove_member
@@ -274,7 +274,7 @@ async def test_bad_message_closes_with_a_sentence(
 
 @sync_to_async
 def make_link(session: LiveSession) -> tuple[ShareLink, str]:
-    return caption_links.create_caption_link(session=session, hours=24)
+    return share_links.create_share_link(thing=session, hours=24, made_by=session.owner)
 
 
 async def open_by_link(session: LiveSession, token: str) -> Page:
@@ -359,7 +359,7 @@ async def test_withdrawing_a_link_closes_its_sockets_and_no_others(
     other = await open_by_link(session, (await make_link(session))[1])
     for page in (guest, owner, other):
         await page.hear("head")
-    await sync_to_async(caption_links.revoke_caption_link)(link=link)
+    await sync_to_async(share_links.revoke_share_link)(link=link, revoked_by=session.owner)
     assert await refused(guest) == (4404, "This link was withdrawn by the person who made it.")
     await publish((await store(session, "w0"))[0])
     for page in (owner, other):

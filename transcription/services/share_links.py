@@ -1,18 +1,21 @@
-"""Links by which anybody who has the address reads the captions of one live session.
+"""Links by which anybody who has the address reads the captions of one live session, or one
+recording, without logging in.
 
 Whoever guesses is slowed down by address; every making, opening and end leaves a line in the log,
-which never holds a token.
+which never holds a token. People who log in: see `sharing`.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
 import structlog
 from django.conf import settings
 from django.core.cache import cache
+from django.db import transaction
 from django.utils import timezone
 from redis.exceptions import RedisError
 
@@ -25,55 +28,66 @@ from transcription.errors import (
     TooFastError,
     UnknownLinkError,
 )
-from transcription.models import LiveSession, ShareLink
+from transcription.models import LiveSession, Recording, ShareLink
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, User
 
 log = structlog.get_logger(__name__)
 
 TOKEN_BYTES: Final = 16
-LIFETIMES: Final[dict[int, str]] = {4: "4 hours", 24: "1 day", 24 * 7: "1 week"}
+CAPTION_LIFETIMES: Final[dict[int, str]] = {4: "4 hours", 24: "1 day", 24 * 7: "1 week"}
+RECORDING_LIFETIMES: Final[dict[int, str]] = {24: "1 day", 24 * 7: "1 week", 24 * 30: "30 days"}
 """What a link's maker may choose, by hours."""
 MAX_OPEN_LINKS: Final = 20
-"""Of one session."""
+"""Of one session, or one recording."""
 MAX_WRONG_TOKENS: Final = 30
 """From one address within WRONG_TOKENS_FOR_S; after that every token from there is refused."""
 WRONG_TOKENS_FOR_S: Final = 600
 
 
-def create_caption_link(*, session: LiveSession, hours: int) -> tuple[ShareLink, str]:
+def lifetimes_of(thing: LiveSession | Recording) -> dict[int, str]:
+    return RECORDING_LIFETIMES if isinstance(thing, Recording) else CAPTION_LIFETIMES
+
+
+def create_share_link(
+    *, thing: LiveSession | Recording, hours: int, made_by: User
+) -> tuple[ShareLink, str]:
     """Make a link; the second value is its token, which is stored nowhere.
 
     Raises ConflictError, InvalidInputError.
     """
     if not settings.SITE.share_links:
-        raise ConflictError("Links to captions are switched off on this server.")
-    if hours not in LIFETIMES:
+        raise ConflictError("Links are switched off on this server.")
+    if hours not in lifetimes_of(thing):
         raise InvalidInputError("Choose for how long the link is open.")
     now = timezone.now()
-    links = ShareLink.objects.filter(session=session, revoked_at=None, expires_at__gt=now)
-    if links.count() >= MAX_OPEN_LINKS:
+    if thing.links.filter(revoked_at=None, expires_at__gt=now).count() >= MAX_OPEN_LINKS:
         raise ConflictError(
-            f"This session has {MAX_OPEN_LINKS} open links already. Withdraw one of them first."
+            f"There are {MAX_OPEN_LINKS} open links to this already. Withdraw one of them first."
         )
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    link = ShareLink.objects.create(
-        session=session,
-        sha256=ShareLink.hash_token(token),
-        created_at=now,
-        expires_at=now + timedelta(hours=hours),
-    )
-    log.info("caption_link_created", link=str(link.id), session=str(session.id), hours=hours)
+    with transaction.atomic():
+        link = thing.links.create(
+            sha256=ShareLink.hash_token(token),
+            created_at=now,
+            expires_at=now + timedelta(hours=hours),
+        )
+        record_act(act=Act.LINK_MADE, actor=made_by, on=thing, detail={"hours": hours})
+    log.info("share_link_created", link=str(link.id), leads_to=str(thing.id), hours=hours)
     return link, token
 
 
-def revoke_caption_link(*, link: ShareLink) -> None:
+def revoke_share_link(*, link: ShareLink, revoked_by: User) -> None:
     """It leads nowhere from now on, and those who read by it are sent away within seconds.
 
     Harmless for a link that was withdrawn already.
     """
     open_links = ShareLink.objects.filter(id=link.id, revoked_at=None)
-    if open_links.update(revoked_at=timezone.now()):
-        log.info("caption_link_revoked", link=str(link.id), session=str(link.session_id))
-    links_changed_on_commit(link.live_session.id)
+    with transaction.atomic():
+        if open_links.update(revoked_at=timezone.now()):
+            record_act(act=Act.LINK_WITHDRAWN, actor=revoked_by, on=link.thing)
+            log.info("share_link_revoked", link=str(link.id), leads_to=str(link.thing.id))
+        links_changed_on_commit(link.thing.id)
 
 
 def open_caption_link(*, token: str, address: str) -> ShareLink:
@@ -82,19 +96,27 @@ def open_caption_link(*, token: str, address: str) -> ShareLink:
     Raises NotFoundError, which says why, and TooFastError where too many wrong tokens came from
     there: then no token of theirs is looked at.
     """
+    return _open(selectors.access_caption_link_by_token, token, address)
+
+
+def open_recording_link(*, token: str, address: str) -> ShareLink:
+    """The same for a reader of its recording."""
+    return _open(selectors.access_recording_link_by_token, token, address)
+
+
+def _open(access: Callable[[str], ShareLink], token: str, address: str) -> ShareLink:
     key = f"wrong-links:{address}"
     if _count(key) >= MAX_WRONG_TOKENS:
         raise TooFastError("Too many wrong links were opened from your network. Wait ten minutes.")
     try:
-        link = selectors.access_caption_link_by_token(token)
+        return access(token)
     except UnknownLinkError:
         _note(key)
-        log.warning("caption_link_unknown", address=address)
+        log.warning("share_link_unknown", address=address)
         raise
     except NotFoundError:
-        log.info("caption_link_refused", address=address)
+        log.info("share_link_refused", address=address)
         raise
-    return link
 
 
 # Without the broker nobody is slowed down: 128 bits are not guessed in that time.

@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 
 from tests.fakes.live import make_session
 from transcription.models import LiveSession, LiveState, ShareLink, Visibility
-from transcription.services import caption_links
+from transcription.services import share_links
 from webapp.accounts.models import User
 
 ClientOf = Callable[[User | None], Client]
@@ -31,7 +31,7 @@ def session(alice: User) -> LiveSession:
 
 @pytest.fixture
 def token(session: LiveSession) -> str:
-    return caption_links.create_caption_link(session=session, hours=24)[1]
+    return share_links.create_share_link(thing=session, hours=24, made_by=session.owner)[1]
 
 
 @pytest.fixture(autouse=True)
@@ -47,13 +47,13 @@ def test_a_new_link_is_shown_once_with_its_code(
     session: LiveSession, alice: User, client_of: ClientOf
 ) -> None:
     client = client_of(alice)
-    page = client.post(f"/live/{session.id}/links/", {"hours": "4"})
+    page = client.post(f"/live/{session.id}/share/", {"hours": "4"})
     shown = re.search(r"http://testserver(/s/[\w-]{22}/)", page.content.decode())
     assert shown is not None
     assert "data:image/svg+xml" in page.content.decode()
     assert "no-store" in page["Cache-Control"]
     assert client_of(None).get(shown[1]).status_code == 200
-    assert shown[1] not in client.get(f"/live/{session.id}/links/").content.decode()
+    assert shown[1] not in client.get(f"/live/{session.id}/share/").content.decode()
 
 
 def test_the_owner_withdraws_a_link(
@@ -61,9 +61,9 @@ def test_the_owner_withdraws_a_link(
 ) -> None:
     link = session.links.get()
     client = client_of(alice)
-    assert "Open until" in client.get(f"/live/{session.id}/links/").content.decode()
-    response = client.post(f"/live/links/{link.id}/revoke/")
-    assert response["Location"] == f"/live/{session.id}/links/"
+    assert "Open until" in client.get(f"/live/{session.id}/share/").content.decode()
+    response = client.post(f"/links/{link.id}/revoke/")
+    assert response["Location"] == f"/live/{session.id}/share/"
     page = client.get(response["Location"]).content.decode()
     assert "Withdrawn" in page
     assert "Open until" not in page
@@ -76,12 +76,12 @@ def test_only_the_owner_has_links(
     LiveSession.objects.update(visibility=Visibility.ORGANISATION)
     link = session.links.get()
     client = client_of(bob)
-    assert client.get(f"/live/{session.id}/links/").status_code == 404
-    assert client.post(f"/live/{session.id}/links/", {"hours": "4"}).status_code == 404
-    assert client.post(f"/live/links/{link.id}/revoke/").status_code == 404
-    assert client.post(f"/live/links/{uuid4()}/revoke/").status_code == 404
-    assert f"/live/{session.id}/links/" not in client.get(f"/live/{session.id}/").content.decode()
-    assert client_of(None).get(f"/live/{session.id}/links/").status_code == 302
+    assert client.get(f"/live/{session.id}/share/").status_code == 404
+    assert client.post(f"/live/{session.id}/share/", {"hours": "4"}).status_code == 404
+    assert client.post(f"/links/{link.id}/revoke/").status_code == 404
+    assert client.post(f"/links/{uuid4()}/revoke/").status_code == 404
+    assert f"/live/{session.id}/share/" not in client.get(f"/live/{session.id}/").content.decode()
+    assert client_of(None).get(f"/live/{session.id}/share/").status_code == 302
     assert session.links.count() == 1
     assert client_of(None).get(f"/s/{token}/").status_code == 200
 
@@ -90,7 +90,7 @@ def test_only_the_owner_has_links(
 def test_bad_lifetimes_make_no_link(
     session: LiveSession, alice: User, client_of: ClientOf, hours: str
 ) -> None:
-    answer = client_of(alice).post(f"/live/{session.id}/links/", {"hours": hours})
+    answer = client_of(alice).post(f"/live/{session.id}/share/", {"hours": hours})
     assert answer.status_code == 400
     assert not ShareLink.objects.exists()
 
@@ -100,10 +100,10 @@ def test_switched_off_no_link_is_offered(
 ) -> None:
     settings.SITE = settings.SITE.model_copy(update={"share_links": False})
     client = client_of(alice)
-    page = client.get(f"/live/{session.id}/links/").content.decode()
+    page = client.get(f"/live/{session.id}/share/").content.decode()
     assert "switched links off" in page
     assert "Make a link" not in page
-    assert client.post(f"/live/{session.id}/links/", {"hours": "4"}).status_code == 409
+    assert client.post(f"/live/{session.id}/share/", {"hours": "4"}).status_code == 409
 
 
 def test_the_owner_s_page_makes_few_queries(
@@ -113,10 +113,10 @@ def test_the_owner_s_page_makes_few_queries(
     django_assert_max_num_queries: Callable[[int], object],
 ) -> None:
     for _ in range(5):
-        caption_links.create_caption_link(session=session, hours=4)
+        share_links.create_share_link(thing=session, hours=4, made_by=alice)
     client = client_of(alice)
     with django_assert_max_num_queries(5):  # type: ignore[attr-defined]
-        client.get(f"/live/{session.id}/links/")
+        client.get(f"/live/{session.id}/share/")
 
 
 # Behind a link ------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_refused_links_say_why(
 def test_guessing_is_slowed_down(
     token: str, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caption_links, "MAX_WRONG_TOKENS", 2)
+    monkeypatch.setattr(share_links, "MAX_WRONG_TOKENS", 2)
     client = client_of(None)
     for _ in range(2):
         assert client.get("/s/wrong/").status_code == 404
@@ -198,8 +198,8 @@ def test_opening_a_link_leaves_a_line_without_the_token(
     with structlog.testing.capture_logs() as lines:
         client_of(None).get(f"/s/{token}/")
     assert {
-        "event": "caption_link_opened",
-        "session": str(session.id),
+        "event": "share_link_opened",
+        "leads_to": str(session.id),
         "log_level": "info",
     } in lines
     assert token not in str(lines)

@@ -20,8 +20,8 @@ from transcription.errors import (
     TooFastError,
     UnknownLinkError,
 )
-from transcription.models import LiveSession, ShareLink
-from transcription.services import caption_links
+from transcription.models import LiveSession, Recording, ShareLink
+from transcription.services import share_links
 from webapp.accounts.models import User
 
 HERE = "192.0.2.7"
@@ -38,8 +38,8 @@ def forget_wrong_tokens() -> Iterator[None]:
     cache.delete(f"wrong-links:{HERE}")
 
 
-def make_link(session: LiveSession) -> tuple[ShareLink, str]:
-    return caption_links.create_caption_link(session=session, hours=24)
+def make_link(thing: LiveSession | Recording) -> tuple[ShareLink, str]:
+    return share_links.create_share_link(thing=thing, hours=24, made_by=thing.owner)
 
 
 def test_a_link_leads_to_its_session_alone(session: LiveSession, alice: User) -> None:
@@ -61,15 +61,15 @@ def test_an_expired_link_says_so(session: LiveSession) -> None:
     link, token = make_link(session)
     ShareLink.objects.filter(id=link.id).update(expires_at=timezone.now() - timedelta(seconds=1))
     with pytest.raises(NotFoundError, match="expired"):
-        caption_links.open_caption_link(token=token, address=HERE)
+        share_links.open_caption_link(token=token, address=HERE)
 
 
 def test_a_withdrawn_link_says_so(session: LiveSession) -> None:
     link, token = make_link(session)
-    caption_links.revoke_caption_link(link=link)
-    caption_links.revoke_caption_link(link=link)  # harmless
+    share_links.revoke_share_link(link=link, revoked_by=session.owner)
+    share_links.revoke_share_link(link=link, revoked_by=session.owner)  # harmless
     with pytest.raises(NotFoundError, match="withdrawn"):
-        caption_links.open_caption_link(token=token, address=HERE)
+        share_links.open_caption_link(token=token, address=HERE)
 
 
 def test_a_link_ends_with_the_account_of_its_maker(session: LiveSession, alice: User) -> None:
@@ -77,14 +77,14 @@ def test_a_link_ends_with_the_account_of_its_maker(session: LiveSession, alice: 
     alice.is_active = False
     alice.save()
     with pytest.raises(NotFoundError, match="withdrawn"):
-        caption_links.open_caption_link(token=token, address=HERE)
+        share_links.open_caption_link(token=token, address=HERE)
 
 
 def test_administrators_switch_links_off(session: LiveSession, settings: Settings) -> None:
     _, token = make_link(session)
     settings.SITE = settings.SITE.model_copy(update={"share_links": False})
     with pytest.raises(NotFoundError, match="switched off"):
-        caption_links.open_caption_link(token=token, address=HERE)
+        share_links.open_caption_link(token=token, address=HERE)
     with pytest.raises(ConflictError, match="switched off"):
         make_link(session)
 
@@ -92,59 +92,59 @@ def test_administrators_switch_links_off(session: LiveSession, settings: Setting
 def test_lifetimes_are_those_on_offer(session: LiveSession) -> None:
     for hours in (0, -1, 5, 10**9):
         with pytest.raises(InvalidInputError):
-            caption_links.create_caption_link(session=session, hours=hours)
+            share_links.create_share_link(thing=session, hours=hours, made_by=session.owner)
     assert not session.links.exists()
 
 
 def test_open_links_of_a_session_are_bounded(
     session: LiveSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caption_links, "MAX_OPEN_LINKS", 2)
+    monkeypatch.setattr(share_links, "MAX_OPEN_LINKS", 2)
     first, _ = make_link(session)
     make_link(session)
     with pytest.raises(ConflictError, match="Withdraw one"):
         make_link(session)
-    caption_links.revoke_caption_link(link=first)
+    share_links.revoke_share_link(link=first, revoked_by=session.owner)
     assert make_link(session)[0].is_open(timezone.now())
 
 
 def test_wrong_tokens_are_counted_by_address(
     session: LiveSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caption_links, "MAX_WRONG_TOKENS", 3)
+    monkeypatch.setattr(share_links, "MAX_WRONG_TOKENS", 3)
     _, token = make_link(session)
     for _ in range(3):
         with pytest.raises(UnknownLinkError):
-            caption_links.open_caption_link(token="wrong", address=HERE)
+            share_links.open_caption_link(token="wrong", address=HERE)
     with pytest.raises(TooFastError):
-        caption_links.open_caption_link(token=token, address=HERE)
-    assert caption_links.open_caption_link(token=token, address="192.0.2.8").session == session
+        share_links.open_caption_link(token=token, address=HERE)
+    assert share_links.open_caption_link(token=token, address="192.0.2.8").session == session
 
 
 def test_an_old_link_that_is_tried_again_is_no_guess(
     session: LiveSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A player that polls must not lock its whole network out when its link runs out."""
-    monkeypatch.setattr(caption_links, "MAX_WRONG_TOKENS", 1)
+    monkeypatch.setattr(share_links, "MAX_WRONG_TOKENS", 1)
     link, token = make_link(session)
-    caption_links.revoke_caption_link(link=link)
+    share_links.revoke_share_link(link=link, revoked_by=session.owner)
     for _ in range(3):
         with pytest.raises(NotFoundError, match="withdrawn"):
-            caption_links.open_caption_link(token=token, address=HERE)
+            share_links.open_caption_link(token=token, address=HERE)
 
 
 def test_the_log_tells_of_links_and_holds_no_token(session: LiveSession) -> None:
     with structlog.testing.capture_logs() as lines:
         link, token = make_link(session)
-        caption_links.revoke_caption_link(link=link)
+        share_links.revoke_share_link(link=link, revoked_by=session.owner)
         for secret in (token, "a-wrong-token"):
             with pytest.raises(NotFoundError):
-                caption_links.open_caption_link(token=secret, address=HERE)
+                share_links.open_caption_link(token=secret, address=HERE)
     assert [line["event"] for line in lines] == [
-        "caption_link_created",
-        "caption_link_revoked",
-        "caption_link_refused",
-        "caption_link_unknown",
+        "share_link_created",
+        "share_link_revoked",
+        "share_link_refused",
+        "share_link_unknown",
     ]
     assert token not in str(lines)
     assert "a-wrong-token" not in str(lines)
