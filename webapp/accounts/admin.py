@@ -64,9 +64,18 @@ class PersonAdmin(UserAdmin[User]):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
-    """Who has which token; a secret is shown once, by the command or page that makes it."""
+    """Who has which token, to look at: the page Tools makes and revokes them, and says so in the
+    audit log."""
 
-    list_display = ("name", "prefix", "user", "created_at", "expires_at", "last_used_at")
+    list_display = (
+        "name",
+        "prefix",
+        "user",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+        "revoked_at",
+    )
     search_fields = ("name", "user__email")
     ordering = ("-created_at",)
 
@@ -77,4 +86,7 @@ class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

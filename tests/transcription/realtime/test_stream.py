@@ -11,6 +11,7 @@ from django.utils import timezone
 from tests.fakes.live import Page, engine_by_hand, hello, make_session
 from transcription.models import LiveSession, LiveState, Visibility
 from webapp.accounts.models import ApiToken, Scope, User
+from webapp.accounts.tokens import revoke_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -118,6 +119,17 @@ async def test_socket_closes_when_its_token_is_taken_back(token: str, alice: Use
         await page.say(**hello(token=token))
         await page.hear("ready")
         await ApiToken.objects.filter(user=alice).adelete()
+        assert (await page.closing())[0] == 4401
+        await page.leave()
+
+
+async def test_socket_closes_when_its_token_is_revoked(alice: User) -> None:
+    token, secret = await sync_to_async(ApiToken.issue)(user=alice, name="tool")
+    async with engine_by_hand():
+        page = await connected()
+        await page.say(**hello(token=secret))
+        await page.hear("ready")
+        await sync_to_async(revoke_token)(token=token, revoked_by=alice)
         assert (await page.closing())[0] == 4401
         await page.leave()
 
