@@ -27,8 +27,10 @@ def live_caption_text(
     request: HttpRequest, user: User, session_id: UUID, extension: str
 ) -> HttpResponseBase:
     session = selectors.access_live_session_by_id(user, session_id)
-    record_act(act=Act.VIEWED, actor=user, on=session)
-    return _answer(request, session, extension)
+    response = _answer(request, session, extension)
+    if response.status_code == 200:  # who polls learns nothing by a 304
+        record_act(act=Act.VIEWED, actor=user, on=session)
+    return response
 
 
 @require_safe

@@ -31,7 +31,8 @@ from transcription.models import (
 )
 from transcription.services import jobs, transcripts, webhooks
 from transcription.services.sharing import hand_on_shares
-from webapp.accounts.models import User
+from webapp.accounts.audit import record_act
+from webapp.accounts.models import Act, User
 from webapp.config import site_settings
 
 LIVE_TRANSITIONS: Final[dict[LiveState, tuple[LiveState, ...]]] = {
@@ -73,9 +74,12 @@ def create_live_session(
     if owner.speech_language != language:
         owner.speech_language = language
         owner.save(update_fields=["speech_language"])
-    return LiveSession.objects.create(
-        owner=owner, title=title, language=language, mode_ms=mode_ms, visibility=visibility
-    )
+    with transaction.atomic():
+        session = LiveSession.objects.create(
+            owner=owner, title=title, language=language, mode_ms=mode_ms, visibility=visibility
+        )
+        record_act(act=Act.CREATED, actor=owner, on=session)
+    return session
 
 
 def _check_number_of(owner: User) -> None:
@@ -320,6 +324,8 @@ def _make_recording(session: LiveSession, audio: StoredAudio) -> None:
     session.recording = recording
     session.save(update_fields=["recording"])
     hand_on_shares(session=session, recording=recording)
+    made = {"by": "live session"}
+    record_act(act=Act.CREATED, actor=session.owner, on=recording, detail=made)
     transcripts.store_live_revision(recording=recording, session=session)
     jobs.submit_job(recording=recording, requested_by=session.owner, language=session.language)
 

@@ -38,7 +38,7 @@ class Origin:
     token_name: str = ""
 
 
-_origin: ContextVar[Origin] = ContextVar("audit_origin", default=Origin())  # noqa: B039  # frozen
+_origin: ContextVar[Origin | None] = ContextVar("audit_origin", default=None)
 
 
 @contextmanager
@@ -57,7 +57,9 @@ def acts_from(address: str | None) -> Iterator[None]:
 
 def note_token(name: str) -> None:
     """The request or socket that runs now proved itself by the token of this name."""
-    _origin.set(replace(_origin.get(), token_name=name[:100]))
+    origin = _origin.get()
+    if origin is not None:
+        _origin.set(replace(origin, token_name=name[:100]))
 
 
 def record_act(
@@ -71,7 +73,7 @@ def record_act(
 
     `detail` says how, in a few plain values; never a transcript's words, a secret or a token.
     """
-    origin = _origin.get()
+    origin = _origin.get() or Origin()
     entry = AuditEntry(
         actor=actor,
         actor_name="" if actor is None else actor.email,
