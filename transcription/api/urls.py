@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from transcription.api import captions, exports, linked_recordings, media, uploads
 from transcription.api.v1 import api
@@ -30,6 +30,7 @@ urlpatterns = [
     path("api/v1/uploads/", uploads.upload_collection, name="api_uploads"),
     path("api/v1/uploads/<uuid:upload_id>", uploads.upload_resource, name="api_upload"),
     path("api/v1/", api.urls),
+    path("", include("transcription.api.openai.urls")),
     *linked_recordings.urlpatterns,
     path("recordings/<uuid:recording_id>/media", media.recording_media, name="recording_media"),
     path(

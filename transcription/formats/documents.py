@@ -20,7 +20,7 @@ def write_txt(transcript: Transcript) -> str:
     parts = [transcript.title] if transcript.title else []
     speaker = ""
     for paragraph in _paragraphs(transcript):
-        text = _joined(paragraph, has_marks=True)
+        text = "".join(pieces_of(paragraph, has_marks=True))
         name = transcript.name_of(paragraph[0].speaker or "")
         parts.append(f"{name}: {text}" if name and name != speaker else text)
         speaker = name
@@ -36,11 +36,24 @@ def write_json(transcript: Transcript) -> str:
     head = {
         "title": transcript.title,
         "language": transcript.language or None,
-        "text": _joined(transcript.segments, has_marks=False),
+        "text": "".join(pieces_of(transcript.segments)),
     }
     fields = [f"{_json(name)}: {_json(value)}," for name, value in head.items()]
     segments = [_json(_json_segment(segment, transcript)) for segment in transcript.segments]
     return "\n".join(["{", *fields, '"segments": [', ",\n".join(segments), "]", "}", ""])
+
+
+def pieces_of(segments: Sequence[Segment], *, has_marks: bool = False) -> Iterator[str]:
+    """The text of each, as it stands in a row: with a space before it where the script has one.
+
+    Empty where nothing was understood, unless `has_marks`.
+    """
+    before, end_ms = "", 0
+    for segment in segments:
+        mark = f"[{segment.mark}]" if segment.mark and has_marks else ""
+        piece = clean_text(segment.text) or mark
+        yield f" {piece}" if is_spaced(before, piece, segment.start_ms - end_ms) else piece
+        before, end_ms = piece or before, segment.end_ms
 
 
 def _paragraphs(transcript: Transcript) -> Iterator[list[Segment]]:
@@ -56,17 +69,6 @@ def _paragraphs(transcript: Transcript) -> Iterator[list[Segment]]:
         held.append(segment)
     if held:
         yield held
-
-
-def _joined(segments: Sequence[Segment], *, has_marks: bool) -> str:
-    """Texts in a row, with spaces where the script has them."""
-    text, end_ms = "", 0
-    for segment in segments:
-        mark = f"[{segment.mark}]" if segment.mark and has_marks else ""
-        piece = clean_text(segment.text) or mark
-        text += f" {piece}" if is_spaced(text, piece, segment.start_ms - end_ms) else piece
-        end_ms = segment.end_ms
-    return text
 
 
 def _json(value: Any) -> str:

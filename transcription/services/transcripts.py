@@ -31,20 +31,28 @@ def current_revision(recording: Recording) -> TranscriptRevision | None:
 
 def segments_of(revision: TranscriptRevision) -> list[Segment]:
     """What is read as `revision`, in the engine's words: its segments, then its tail."""
-    return [
-        Segment(
-            start_ms=row.start_ms,
-            end_ms=row.end_ms,
-            text=row.text,
-            words=tuple(Word.from_json(word) for word in row.words),
-            language=row.language or revision.language or None,
-            mean_log_probability=row.mean_log_probability,
-            no_speech_probability=row.no_speech_probability,
-            speaker=row.speaker or None,
-            mark=row.mark or None,
-        )
-        for row in (*revision.segments.order_by("index"), *tail_of(revision))
-    ]
+    rows = (*revision.segments.order_by("index"), *tail_of(revision))
+    return [_segment_of(row, revision) for row in rows]
+
+
+def own_segments_of(revision: TranscriptRevision, *, start: int = 0) -> list[Segment]:
+    """Its segments from the one with index `start`, without the tail: what its pass has written."""
+    rows = revision.segments.filter(index__gte=start).order_by("index")
+    return [_segment_of(row, revision) for row in rows]
+
+
+def _segment_of(row: TranscriptSegment, revision: TranscriptRevision) -> Segment:
+    return Segment(
+        start_ms=row.start_ms,
+        end_ms=row.end_ms,
+        text=row.text,
+        words=tuple(Word.from_json(word) for word in row.words),
+        language=row.language or revision.language or None,
+        mean_log_probability=row.mean_log_probability,
+        no_speech_probability=row.no_speech_probability,
+        speaker=row.speaker or None,
+        mark=row.mark or None,
+    )
 
 
 def tail_of(revision: TranscriptRevision | None) -> QuerySet[TranscriptSegment]:
