@@ -59,6 +59,7 @@ def create_live_session(
     language: str,
     mode_ms: int,
     visibility: Visibility,
+    reference: str = "",
 ) -> LiveSession:
     """A session that waits for its first capture. An empty title becomes one with the date.
 
@@ -76,7 +77,12 @@ def create_live_session(
         owner.save(update_fields=["speech_language"])
     with transaction.atomic():
         session = LiveSession.objects.create(
-            owner=owner, title=title, language=language, mode_ms=mode_ms, visibility=visibility
+            owner=owner,
+            title=title,
+            reference=reference,
+            language=language,
+            mode_ms=mode_ms,
+            visibility=visibility,
         )
         record_act(act=Act.CREATED, actor=owner, on=session)
     return session
