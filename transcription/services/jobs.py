@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from asr_engine.results import LanguageGuess, Segment
 from transcription.broadcast import recording_changed_on_commit
-from transcription.errors import ConflictError, LeaseLostError
+from transcription.errors import ConflictError, LeaseLostError, NotFoundError
 from transcription.models import (
     Attempt,
     Job,
@@ -58,6 +58,10 @@ LOST_PROBLEM: Final = (
 )
 CANCELLED_CODE: Final = "cancelled"
 CANCELLED_PROBLEM: Final = "Transcription was cancelled. You can start it again."
+NO_AUDIO: Final = (
+    "The audio of this recording was removed by the retention rules, so it cannot be transcribed "
+    "again. Its transcript stays."
+)
 NO_SPEECH_NOTICE: Final = "No speech was found in this recording."
 EDITS_STAND_NOTICE: Final = (
     "You edited this transcript, so your version is still shown. The new one is kept beside it."
@@ -126,9 +130,16 @@ def retry_job(
 ) -> Job:
     """Transcribe again from the start, with `options` or in both passes as asked for before.
 
-    Raises ConflictError while a job is under way.
+    Raises ConflictError while a job is under way, or where there is no audio any more;
+    NotFoundError if the recording is gone.
     """
     with transaction.atomic():
+        # Locked: a purge takes the audio of what is not in flight.
+        current = Recording.objects.select_for_update().filter(id=recording.id).first()
+        if current is None:
+            raise NotFoundError
+        if current.audio_removed_at is not None:
+            raise ConflictError(NO_AUDIO)
         if Job.objects.filter(recording=recording, state__in=ACTIVE).exists():
             raise ConflictError("This recording is being transcribed already.")
         if options is not None:

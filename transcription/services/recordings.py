@@ -1,14 +1,13 @@
-"""Recordings: title and end. How one comes to be: see `uploads` and `live_sessions`; who besides
-its owner reads it: see `sharing`."""
+"""Recordings: their title. How one comes to be: see `uploads` and `live_sessions`; who besides its
+owner reads it: see `sharing`; how it ends: see `trash`."""
 
 from __future__ import annotations
 
 from django.db import transaction
 
-from transcription.broadcast import audience_changed_on_commit, recording_changed_on_commit
+from transcription.broadcast import recording_changed_on_commit
 from transcription.errors import NotFoundError
 from transcription.models import Recording
-from transcription.services import storage
 from transcription.services.names import clean_title
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act, User
@@ -22,20 +21,6 @@ def rename_recording(*, recording: Recording, title: str, renamed_by: User) -> R
         record_act(act=Act.EDITED, actor=renamed_by, on=recording, detail={"what": "title"})
         recording_changed_on_commit(recording.id)
     return recording
-
-
-def delete_recording(*, recording: Recording) -> None:
-    """Delete the recording with its jobs, transcripts, upload and bytes, also while a job runs.
-
-    The worker sees that its row is gone, and can store nothing more: each of its writes asks for
-    the row first.
-    """
-    folder = recording.folder
-    with transaction.atomic():
-        audience_changed_on_commit(recording.id)
-        Recording.objects.filter(id=recording.id).delete()
-    # Rows first: a folder without a row is found by the sweep, a row without its bytes is a fault.
-    storage.remove_folder(folder)
 
 
 def _update(recording: Recording, **fields: object) -> None:

@@ -76,7 +76,9 @@ def forget_track(*, recording: Recording) -> None:
 
 def ask_for_players() -> None:
     """Ask again for players whose message was lost."""
-    for recording_id in _without_player(Recording.objects.exclude(track=None)):
+    for recording_id in _without_player(
+        Recording.objects.exclude(track=None).filter(audio_removed_at=None)
+    ):
         send(Task.MAKE_PLAYER, str(recording_id), expires_s=PLAYER_EXPIRY_S)
 
 
