@@ -1,27 +1,24 @@
-"""Links to captions: the owner's page, the pages behind a link, and refusals in plain words."""
+"""The owner's page of who reads recordings and captions: everybody, people, teams, and links."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
-import structlog
-from django.core.cache import cache
 from django.test import Client
-from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from tests.fakes.live import make_session
-from transcription.models import LiveSession, LiveState, ShareLink, Visibility
+from tests.fakes.pages import make_recording
+from tests.fakes.shares import make_team, share
+from transcription.models import LiveSession, Recording, Share, ShareLink, Visibility
 from transcription.services import share_links
 from webapp.accounts.models import User
 
 ClientOf = Callable[[User | None], Client]
-
-BEHIND = ("", "room/", "status/")
+Thing = Recording | LiveSession
 
 
 @pytest.fixture
@@ -34,13 +31,168 @@ def token(session: LiveSession) -> str:
     return share_links.create_share_link(thing=session, hours=24, made_by=session.owner)[1]
 
 
-@pytest.fixture(autouse=True)
-def forget_wrong_tokens() -> Iterator[None]:
-    yield
-    cache.delete("wrong-links:127.0.0.1")
+@pytest.fixture(params=["recordings", "live"])
+def thing(request: pytest.FixtureRequest, alice: User) -> Thing:
+    if request.param == "recordings":
+        return make_recording(alice, "Planning", "Good morning.")
+    return make_session(alice, title="Planning")
 
 
-# The owner's page ---------------------------------------------------------------------------------
+def page_of(thing: Thing, part: str = "") -> str:
+    kind = "recordings" if isinstance(thing, Recording) else "live"
+    return f"/{kind}/{thing.id}/{part}"
+
+
+# People and teams ---------------------------------------------------------------------------------
+
+
+def test_a_person_is_found_by_a_part_of_their_name_and_reads_from_then_on(
+    thing: Thing, alice: User, bob: User, charlie: User, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    assert client_of(bob).get(page_of(thing)).status_code == 404
+    found = client.get(page_of(thing, "share/"), {"q": "bO"}).content.decode()
+    assert f'value="person.{bob.pk}"' in found
+    assert charlie.email not in found
+    answer = client.post(
+        page_of(thing, "share/add/"), {"with": f"person.{bob.pk}", "right": "read"}, follow=True
+    )
+    assert answer.redirect_chain == [(page_of(thing, "share/"), 302)]
+    assert "Bob can read this now." in answer.content.decode()
+    assert client_of(bob).get(page_of(thing)).status_code == 200
+    assert client_of(charlie).get(page_of(thing)).status_code == 404
+    again = client.get(page_of(thing, "share/"), {"q": "bob"}).content.decode()
+    assert f'value="person.{bob.pk}"' not in again
+
+
+def test_a_team_is_shared_with_changed_and_stopped(
+    thing: Thing, alice: User, bob: User, client_of: ClientOf
+) -> None:
+    team = make_team("Sales", bob)
+    client = client_of(alice)
+    assert (
+        f'value="team.{team.pk}"'
+        in client.get(page_of(thing, "share/"), {"q": "sal"}).content.decode()
+    )
+    client.post(page_of(thing, "share/add/"), {"with": f"team.{team.pk}", "right": "edit"})
+    stored = Share.objects.get()
+    assert (stored.team, stored.can_edit) == (team, True)
+    assert "May read and edit" in client.get(page_of(thing, "share/")).content.decode()
+    client.post(f"/shares/{stored.id}/", {"right": "read"})
+    stored.refresh_from_db()
+    assert not stored.can_edit
+    assert client_of(bob).get(page_of(thing)).status_code == 200
+    answer = client.post(f"/shares/{stored.id}/stop/")
+    assert answer["Location"] == page_of(thing, "share/")
+    assert not Share.objects.exists()
+    assert client_of(bob).get(page_of(thing)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"with": "person.1"},
+        {"with": "person.0", "right": "read"},
+        {"with": "team.0", "right": "read"},
+        {"with": "person.x", "right": "read"},
+        {"with": f"person.{'9' * 30}", "right": "read"},
+        {"with": "owner.1", "right": "read"},
+    ],
+)
+def test_nonsense_shares_nothing(
+    thing: Thing, alice: User, client_of: ClientOf, said: dict[str, str]
+) -> None:
+    assert client_of(alice).post(page_of(thing, "share/add/"), said).status_code == 400
+    assert not Share.objects.exists()
+
+
+def test_nothing_is_shared_with_oneself_or_the_disabled(
+    thing: Thing, alice: User, bob: User, client_of: ClientOf
+) -> None:
+    bob.is_active = False
+    bob.save()
+    client = client_of(alice)
+    for person in (alice, bob):
+        said = {"with": f"person.{person.pk}", "right": "read"}
+        assert client.post(page_of(thing, "share/add/"), said).status_code == 400
+        found = client.get(page_of(thing, "share/"), {"q": person.name}).content.decode()
+        assert "Nobody else of that name" in found
+
+
+@pytest.mark.parametrize("who", ["bob", "charlie", "administrator"])
+def test_only_the_owner_shares(
+    who: str, request: pytest.FixtureRequest, thing: Thing, bob: User, client_of: ClientOf
+) -> None:
+    """Bob may edit."""
+    stored = share(thing, with_=bob, can_edit=True)
+    client = client_of(request.getfixturevalue(who))
+    said = {"with": f"person.{bob.pk}", "right": "read", "audience": "everybody", "hours": "24"}
+    assert client.get(page_of(thing, "share/")).status_code == 404
+    for address in (
+        page_of(thing, "share/"),
+        page_of(thing, "share/add/"),
+        page_of(thing, "share/audience/"),
+        f"/shares/{stored.id}/",
+        f"/shares/{stored.id}/stop/",
+    ):
+        assert client.post(address, said).status_code == 404, address
+    stored.refresh_from_db()
+    assert stored.can_edit
+    assert Share.objects.count() == 1
+    assert not ShareLink.objects.exists()
+    assert client_of(None).get(page_of(thing, "share/")).status_code == 302
+
+
+def test_everybody_or_only_those_named(
+    thing: Thing, alice: User, charlie: User, client_of: ClientOf
+) -> None:
+    client, reader = client_of(alice), client_of(charlie)
+    for audience, status in (("everybody", 200), ("owner", 404)):
+        answer = client.post(page_of(thing, "share/audience/"), {"audience": audience})
+        assert answer["Location"] == page_of(thing, "share/")
+        assert reader.get(page_of(thing)).status_code == status
+    assert client.post(page_of(thing, "share/audience/"), {"audience": "?"}).status_code == 400
+
+
+def test_captions_of_a_recording_are_shared_with_it(
+    session: LiveSession, alice: User, client_of: ClientOf
+) -> None:
+    session.recording = make_recording(alice, "Planning")
+    session.save()
+    share_links.create_share_link(thing=session, hours=4, made_by=alice)
+    client = client_of(alice)
+    page = client.get(f"/live/{session.id}/share/").content.decode()
+    assert f"/recordings/{session.recording.id}/share/" in page
+    assert "share/add/" not in page
+
+
+def test_names_are_text(thing: Thing, alice: User, bob: User, client_of: ClientOf) -> None:
+    bob.name = "<b>Bob</b>"
+    bob.save()
+    share(thing, with_=make_team("<i>Sales</i>"))
+    page = client_of(alice).get(page_of(thing, "share/"), {"q": "<b>"}).content.decode()
+    assert "&lt;b&gt;Bob" in page
+    assert "&lt;i&gt;Sales" in page
+    assert "<b>Bob" not in page
+
+
+def test_the_number_of_queries_does_not_grow_with_the_shares(
+    thing: Thing,
+    alice: User,
+    bob: User,
+    client_of: ClientOf,
+    django_assert_max_num_queries: Callable[[int], object],
+) -> None:
+    for number in range(5):
+        share(thing, with_=make_team(f"Team {number}", bob))
+        share_links.create_share_link(thing=thing, hours=24, made_by=alice)
+    client = client_of(alice)
+    with django_assert_max_num_queries(7):  # type: ignore[attr-defined]
+        client.get(page_of(thing, "share/"), {"q": "o"})
+
+
+# Links --------------------------------------------------------------------------------------------
 
 
 def test_a_new_link_is_shown_once_with_its_code(
@@ -117,89 +269,3 @@ def test_the_owner_s_page_makes_few_queries(
     client = client_of(alice)
     with django_assert_max_num_queries(5):  # type: ignore[attr-defined]
         client.get(f"/live/{session.id}/share/")
-
-
-# Behind a link ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("path", BEHIND)
-def test_a_link_needs_no_log_in_and_tells_no_one(
-    session: LiveSession, token: str, client_of: ClientOf, path: str
-) -> None:
-    response = client_of(None).get(f"/s/{token}/{path}")
-    assert response.status_code == 200
-    assert response["Referrer-Policy"] == "no-referrer"
-    assert response["X-Robots-Tag"] == "noindex, nofollow"
-    assert "no-store" in response["Cache-Control"]
-    assert token not in response.content.decode()
-
-
-def test_pages_behind_a_link_lead_nowhere_else(
-    session: LiveSession, token: str, alice: User, client_of: ClientOf
-) -> None:
-    """Also for the owner, so that what they see is what they share."""
-    for person in (None, alice):
-        page = client_of(person).get(f"/s/{token}/").content.decode()
-        assert "Planning" in page
-        assert "?by=link" in page
-        assert f"/live/{session.id}/" not in page.replace(f"/ws/v1/live/{session.id}/", "")
-        assert 'href="/"' not in page
-
-
-def test_a_link_does_not_tell_of_the_recording(
-    session: LiveSession, token: str, client_of: ClientOf
-) -> None:
-    LiveSession.objects.update(state=LiveState.ENDED)
-    answer = client_of(None).get(f"/s/{token}/status/").json()
-    assert answer == {"state": "ended", "clock": [], "recording": None}
-
-
-@pytest.mark.parametrize("path", BEHIND)
-def test_refused_links_say_why(
-    session: LiveSession, token: str, client_of: ClientOf, settings: Settings, path: str
-) -> None:
-    client = client_of(None)
-
-    def refusal(address: str = f"/s/{token}/{path}") -> str:
-        response = client.get(address)
-        assert response.status_code == 404
-        assert response["Referrer-Policy"] == "no-referrer"
-        assert response["X-Robots-Tag"] == "noindex, nofollow"
-        return response.content.decode()
-
-    assert "leads nowhere" in refusal(f"/s/wrong/{path}")
-    ShareLink.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
-    assert "This link has expired." in refusal()
-    ShareLink.objects.update(revoked_at=timezone.now())
-    assert "This link was withdrawn" in refusal()
-    settings.SITE = settings.SITE.model_copy(update={"share_links": False})
-    assert "switched off" in refusal()
-
-
-def test_guessing_is_slowed_down(
-    token: str, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(share_links, "MAX_WRONG_TOKENS", 2)
-    client = client_of(None)
-    for _ in range(2):
-        assert client.get("/s/wrong/").status_code == 404
-    response = client.get(f"/s/{token}/")
-    assert response.status_code == 429
-    assert "Wait ten minutes" in response.content.decode()
-
-
-def test_links_take_no_post(token: str, client_of: ClientOf) -> None:
-    assert client_of(None).post(f"/s/{token}/").status_code == 405
-
-
-def test_opening_a_link_leaves_a_line_without_the_token(
-    token: str, session: LiveSession, client_of: ClientOf
-) -> None:
-    with structlog.testing.capture_logs() as lines:
-        client_of(None).get(f"/s/{token}/")
-    assert {
-        "event": "share_link_opened",
-        "leads_to": str(session.id),
-        "log_level": "info",
-    } in lines
-    assert token not in str(lines)
