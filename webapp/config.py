@@ -135,6 +135,9 @@ class Settings(BaseSettings):
     purge_hour: int = Field(default=2, ge=0, le=23)
     """Hour of the day (UTC) at which the nightly purge begins and changed retention policies take
     effect."""
+    audit_days: int = Field(default=365, ge=30)
+    """How long the audit log keeps an entry. It is set here, and not on a page, since the log tells
+    of administrators too."""
     live_refine: Literal["auto", "on", "off"] = "auto"
     """Whether the model of the batch passes hears each utterance of a live session again soon after
     its end: `auto` while live captions are on time, `on` also while they are late, `off`."""
@@ -151,6 +154,21 @@ class Settings(BaseSettings):
     sent: `manage.py invite` prints the links instead."""
     email_from: str = "transcription@localhost"
     """Sender of that mail."""
+    oidc_url: str = ""
+    """Address of an OpenID provider (`https://login.example.org/realms/staff`): switches single
+    sign-on on. Its redirect address here is `/accounts/oidc/sso/login/callback/`."""
+    oidc_client_id: str = ""
+    """Name under which the provider knows this server."""
+    oidc_client_secret: SecretStr = SecretStr("")
+    """Password of this server at the provider."""
+    oidc_name: str = "single sign-on"
+    """What the log-in page calls it: “Log in by …”."""
+    oidc_trusts_addresses: bool = False
+    """The provider's addresses are its people's own even where it does not say `email_verified`.
+    Only for a provider whose people cannot choose their address."""
+    sign_up_domains: str = ""
+    """Comma-separated domains (`example.org`) whose people need no invitation: single sign-on lets
+    them in, and with `TRANSCRIBE_EMAIL_URL` they sign up by mail. Empty: administrators invite."""
     public_url: str = ""
     """Where people reach the site (`https://captions.example.org`), for links in mail and on the
     command line; empty means the first of allowed_hosts on our own port."""
@@ -175,6 +193,11 @@ class Settings(BaseSettings):
     @property
     def hosts(self) -> list[str]:
         return [item.strip() for item in self.allowed_hosts.split(",") if item.strip()]
+
+    @property
+    def open_domains(self) -> list[str]:
+        items = self.sign_up_domains.lower().split(",")
+        return [item.strip().removeprefix("@") for item in items if item.strip()]
 
     @property
     def monitoring_networks(self) -> list[IPv4Network | IPv6Network]:

@@ -1,4 +1,4 @@
-"""A person's own settings: name, time zone, the language that they mostly speak."""
+"""A person's own settings: name, time zone, the language that they mostly speak, and log-ins."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from transcription.errors import InvalidInputError
+from transcription.errors import InvalidInputError, NotFoundError
 from transcription.languages import MIXED, language_choices
 from transcription.pages.forms import LanguageForm
 from transcription.pages.requests import PersonRequest
 from transcription.services.space import space_of
+from webapp.accounts import people, selectors
 from webapp.accounts.models import User
 
 
@@ -63,10 +64,41 @@ def profile(request: PersonRequest) -> HttpResponse:
         form.save()
         messages.success(request, "Your profile is saved.")
         return redirect("profile")
-    status = 400 if form.errors else 200
     space = space_of(person)
-    context = {"form": form, "space": space, "space_percent": round(space.share * 100)}
-    return render(request, "profile.html", context, status=status)
+    context = {
+        "form": form,
+        "space": space,
+        "space_percent": round(space.share * 100),
+        "factors": selectors.factors_of(person),
+        "sessions": [
+            (session, selectors.browser_words(session.user_agent))
+            for session in selectors.sessions_of(person)
+        ],
+    }
+    return render(request, "profile.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def end_session(request: PersonRequest, session_id: int) -> HttpResponse:
+    """Log another browser of the person's own out."""
+    own = selectors.sessions_of(request.user)
+    session = next((session for session in own if session.pk == session_id), None)
+    if session is None:
+        raise NotFoundError
+    people.end_session(session=session, ended_by=request.user)
+    browser = selectors.browser_words(session.user_agent)
+    messages.success(request, f"{browser} is logged out.")
+    return redirect("profile")
+
+
+@login_required
+@require_POST
+def end_other_sessions(request: PersonRequest) -> HttpResponse:
+    """Log the person out everywhere but here."""
+    people.end_other_sessions(request=request)
+    messages.success(request, "You are logged out everywhere but here.")
+    return redirect("profile")
 
 
 @login_required

@@ -37,6 +37,10 @@ urlpatterns = [
     path("profile/", profile.profile, name="profile"),
     path("profile/language/", profile.speech_language, name="speech_language"),
     path("uploads/<uuid:upload_id>/status/", uploads.upload_status, name="upload_status"),
+    path(
+        "profile/sessions/<int:session_id>/end/", profile.end_session, name="profile_session_end"
+    ),
+    path("profile/sessions/end/", profile.end_other_sessions, name="profile_sessions_end"),
     # Who shortens the address of a recording means the list.
     path("recordings/", RedirectView.as_view(pattern_name="home")),
     path("recordings/<uuid:recording_id>/", recordings.recording, name="recording"),

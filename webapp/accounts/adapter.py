@@ -1,4 +1,4 @@
-"""How allauth behaves here: nobody signs up by themselves."""
+"""How allauth behaves here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.accounts.backends import may_log_in
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Administrators make accounts; the sign-up page is closed."""
+    """Administrators make accounts; allauth's own sign-up stays closed (see `sign_up`)."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "This address and this password do not belong together. "
@@ -36,6 +36,15 @@ class AccountAdapter(DefaultAccountAdapter):
             clear_login(request)
             refusal = self.respond_user_inactive(request, user)
         return refusal
+
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        words = {
+            "reauthenticate": "By my password",
+            "mfa_reauthenticate": "By a code",
+            "mfa_reauthenticate:webauthn": "By a passkey or security key",
+        }
+        methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        return [{**method, "description": words[method["id"]]} for method in methods]
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("profile")

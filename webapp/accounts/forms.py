@@ -54,10 +54,10 @@ class ResetPasswordKeyForm(allauth.ResetPasswordKeyForm):
         _say(self, focus="password1", password1="New password", password2="New password again")
 
 
-class AddEmailForm(allauth.AddEmailForm):
+class SetPasswordForm(allauth.SetPasswordForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _say(self, focus="email", email=ADDRESS)
+        _say(self, focus="password1", password1="New password", password2="New password again")
 
 
 class ReauthenticateForm(allauth.ReauthenticateForm):

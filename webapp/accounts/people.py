@@ -7,15 +7,17 @@ command line.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.db.models import F
+from django.http import HttpRequest
 
 from webapp.accounts.audit import record_act
 from webapp.accounts.backends import may_log_in
@@ -58,6 +60,7 @@ def make_password_link(*, person: User, made_by: User | None) -> str:
     It is a key to the account, so its making is audited. Raises PeopleError for whoever may not
     log in.
     """
+    person = User.objects.get(pk=person.pk)  # a log-in meanwhile would make the link invalid
     if not may_log_in(person):
         raise PeopleError(f"{person} cannot log in, so there is no password to choose.")
     record_act(act=Act.INVITED, actor=made_by, on=person, detail={"by": "link"})
@@ -144,6 +147,15 @@ def end_session(*, session: UserSession, ended_by: User) -> None:
         detail = {"address": session.ip}
         record_act(act=Act.SESSIONS_ENDED, actor=ended_by, on=session.user, detail=detail)
         tell_rights_changed(user_id=session.user_id)
+
+
+def end_other_sessions(*, request: HttpRequest) -> None:
+    """Log the person out everywhere but in the browser that asks."""
+    person = cast("User", request.user)
+    end_sessions(person=person, ended_by=person)
+    person.refresh_from_db()
+    update_session_auth_hash(request, person)
+    UserSession.objects.create_from_request(request)
 
 
 def check_another_administrator(person: User) -> None:

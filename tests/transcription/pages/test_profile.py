@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.test import Client
 
+from tests.fakes.people import PASSWORD
 from tests.fakes.recordings import make_recording
 from transcription.services import space
 from webapp.accounts.models import User
@@ -80,7 +83,7 @@ def test_number_of_queries_is_bounded(
     django_assert_max_num_queries: Callable[[int], object],
 ) -> None:
     client = client_of(alice)
-    with django_assert_max_num_queries(6):  # type: ignore[attr-defined]
+    with django_assert_max_num_queries(8):  # type: ignore[attr-defined]
         client.get("/profile/")
 
 
@@ -106,3 +109,42 @@ def test_profile_says_how_much_is_kept(
     page = client_of(alice).get("/profile/").content.decode()
     assert words in page
     assert ("Uploads that do not fit are refused" in page) == is_warned
+
+
+# Log-ins ------------------------------------------------------------------------------------------
+
+
+def log_in(person: User) -> Client:
+    client = Client(headers={"user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"})
+    client.post("/accounts/login/", {"login": person.email, "password": PASSWORD})
+    return client
+
+
+def test_another_browser_is_shown_and_logged_out(alice: User) -> None:
+    here, there = log_in(alice), log_in(alice)
+    page = here.get("/profile/").content.decode()
+    assert page.count("Firefox on Linux") == 3  # twice in the list, once in the button's name
+    assert page.count("This browser") == 1
+    act = re.search(r"/profile/sessions/\d+/end/", page)
+    assert act is not None
+    here.post(act[0])
+    assert there.get("/profile/").status_code == 302
+    assert here.get("/profile/").status_code == 200
+
+
+def test_log_out_everywhere_else_leaves_this_browser_in(alice: User, client_of: ClientOf) -> None:
+    here, there, unlisted = log_in(alice), log_in(alice), client_of(alice)
+    answer = here.post("/profile/sessions/end/", follow=True)
+    assert "everywhere but here" in answer.content.decode()
+    assert "This browser" in answer.content.decode()
+    assert there.get("/profile/").status_code == 302
+    assert unlisted.get("/profile/").status_code == 302
+
+
+def test_sessions_of_others_are_out_of_reach(alice: User, bob: User) -> None:
+    hers, his = log_in(alice), log_in(bob)
+    pk = UserSession.objects.get(user=alice).pk
+    assert his.post(f"/profile/sessions/{pk}/end/").status_code == 404
+    assert hers.get("/profile/").status_code == 200
+    assert Client().post(f"/profile/sessions/{pk}/end/").status_code == 302
+    assert hers.get("/profile/sessions/end/").status_code == 405

@@ -113,7 +113,6 @@ def test_administration_is_called_by_our_name(alice: User, client_of: ClientOf) 
     [
         "/accounts/logout/",
         "/accounts/password/change/",
-        "/accounts/email/",
         "/accounts/reauthenticate/",
         "/accounts/2fa/",
     ],
