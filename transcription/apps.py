@@ -14,7 +14,7 @@ class TranscriptionConfig(AppConfig):
     verbose_name = "Transcription"
 
     def ready(self) -> None:
-        from transcription import checks  # noqa: F401  # registers the system checks
+        from transcription import checks, deploy_checks  # noqa: F401  # registers them
         from transcription.broadcast import rights_changed_on_commit
         from webapp.accounts.models import ApiToken, User
         from webapp.accounts.signals import rights_changed

@@ -3,7 +3,8 @@
 Nothing here asks a server or loads a model: `/readyz` does the one, the engine's own start the
 other. A missing model only warns (docs/decisions/0008-a-missing-model-warns.md).
 Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable,
-`W003` the language model's library.
+`W003` the language model's library, `E002` the signing key. What is asked only before a server is
+opened (`check --deploy`) stands in `deploy_checks`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pydantic_settings import BaseSettings
 from asr_engine.config import EngineSettings, engine_settings
 from asr_engine.store import MODELS, ModelState, ModelStore
 from webapp.config import Settings, named_variables, site_settings
+from webapp.weak_secrets import weak_key
 
 PREFIXES: dict[str, type[BaseSettings]] = {"TRANSCRIBE_": Settings, "ASR_": EngineSettings}
 
@@ -37,6 +39,19 @@ def check_data_dir(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list
             f"The data directory {directory} cannot be written.",
             hint="Run `make setup` as the user who runs the server, or name another with DATA=.",
             id="transcription.E001",
+        )
+    ]
+
+
+@register(Tags.security)
+def check_signing_key(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Whoever guesses it makes a session of anybody."""
+    problem = weak_key(site_settings())
+    if not problem:
+        return []
+    return [
+        checks.Error(
+            problem, hint="`make setup` makes one in settings.env.", id="transcription.E002"
         )
     ]
 

@@ -28,6 +28,7 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from webapp.config import Settings, site_settings
 from webapp.logs import without_keys
 from webapp.plain_http import FirstByte, tls_factory
+from webapp.weak_secrets import weak_key
 from webapp.web_processes import ONLY_NAME, start_beating
 
 log = structlog.get_logger("webapp.serve")
@@ -169,6 +170,8 @@ def main() -> None:
     parser.add_argument("--shared", action="store_true", help="others listen on the same port")
     arguments = parser.parse_args()
     settings = site_settings()
+    if problem := weak_key(settings):
+        raise SystemExit(problem)
 
     from webapp.asgi import application
 
