@@ -24,6 +24,7 @@ class Task(StrEnum):
     SWEEP = "transcription.sweep"
     SWEEP_FOLDERS = "transcription.sweep_folders"
     FORGET_LOGINS = "transcription.forget_logins"
+    FORGET_AUDIT = "transcription.forget_audit"
     SEND_WEBHOOKS = "transcription.send_webhooks"
     FORGET_DELIVERIES = "transcription.forget_deliveries"
 
@@ -41,6 +42,7 @@ QUEUES = {
     Task.SWEEP: CHORES,
     Task.SWEEP_FOLDERS: CHORES,
     Task.FORGET_LOGINS: CHORES,
+    Task.FORGET_AUDIT: CHORES,
     Task.SEND_WEBHOOKS: CHORES,
     Task.FORGET_DELIVERIES: CHORES,
 }

@@ -25,6 +25,7 @@ from transcription.services import (
     watch_folder,
     webhook_deliveries,
 )
+from webapp.accounts import audit
 
 NICENESS: Final = 15
 """Workers give way to the web and the engine on the same machine."""
@@ -88,6 +89,11 @@ def sweep_orphans() -> None:
 @shared_task(name=Task.FORGET_LOGINS.value)
 def forget_logins() -> None:
     SessionStore.clear_expired()
+
+
+@shared_task(name=Task.FORGET_AUDIT.value)
+def forget_audit() -> None:
+    audit.forget_expired_entries()
 
 
 @shared_task(name=Task.SEND_WEBHOOKS.value)

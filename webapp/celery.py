@@ -28,6 +28,7 @@ EVERY_S: Final = {
     Task.SWEEP: 30,
     Task.SWEEP_FOLDERS: 3600,
     Task.FORGET_LOGINS: 3600,
+    Task.FORGET_AUDIT: 3600,
     Task.SEND_WEBHOOKS: 10,
     Task.FORGET_DELIVERIES: 3600,
 }

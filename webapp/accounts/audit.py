@@ -2,7 +2,7 @@
 
 What people do over and over (viewing, playing, exporting, editing, using a token) is told once for
 a person, a thing and an act in ten minutes. The database refuses to change an entry; entries go
-by age alone (`forget_old_entries`).
+by age alone (`forget_expired_entries`).
 
 Where an act comes from (the address, the token's name) is told by the border that it came over: the
 middleware of pages and REST, and that of sockets (`accounts.middleware`).
@@ -11,7 +11,6 @@ middleware of pages and REST, and that of sockets (`accounts.middleware`).
 from __future__ import annotations
 
 import ipaddress
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +22,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from webapp.accounts.models import Act, AuditEntry, User
+from webapp.config import site_settings
 
 WINDOW: Final = timedelta(minutes=10)
 TOLD_ONCE: Final = frozenset({Act.VIEWED, Act.PLAYED, Act.EXPORTED, Act.EDITED, Act.TOKEN_USED})
@@ -73,8 +73,9 @@ def record_act(
 
     `detail` says how, in a few plain values; never a transcript's words, a secret or a token.
     """
-    origin = _origin.get() or Origin()
+    origin, now = _origin.get() or Origin(), timezone.now()
     entry = AuditEntry(
+        at=now,
         actor=actor,
         actor_name="" if actor is None else actor.email,
         token_name=origin.token_name,
@@ -91,21 +92,31 @@ def record_act(
     same = AuditEntry.objects.filter(
         actor=actor, act=act, subject_kind=entry.subject_kind, subject_id=entry.subject_id
     )
-    if same.filter(at__gt=timezone.now() - WINDOW).exists():
+    if same.filter(at__gt=now - WINDOW).exists():
         return
     # Two at once pass the look: the constraint keeps one of them.
-    entry.window = int(time.time() // WINDOW.total_seconds())
+    entry.window = int(now.timestamp() // WINDOW.total_seconds())
     AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
 
 
-def forget_old_entries(*, before: datetime) -> int:
-    """Delete the entries from before `before`, a batch at a time; how many they were."""
+def forget_expired_entries() -> int:
+    """Delete the entries older than `TRANSCRIBE_AUDIT_DAYS`; how many they were."""
+    days = site_settings().audit_days
+    count = forget_entries(before=timezone.now() - timedelta(days=days))
+    if count:
+        detail = {"what": "audit log", "count": count, "older_than_days": days}
+        record_act(act=Act.PURGED, actor=None, detail=detail)
+    return count
+
+
+def forget_entries(*, before: datetime) -> int:
+    """Delete what is older than `before`, a batch at a time; how many they were."""
     forgotten = 0
     while True:
-        oldest = AuditEntry.objects.filter(at__lt=before).order_by("at").values("pk")[:BATCH]
-        deleted, _ = AuditEntry.objects.filter(
-            pk__in=list(oldest.values_list("pk", flat=True))
-        ).delete()
+        oldest = (
+            AuditEntry.objects.filter(at__lt=before).order_by("at").values_list("pk", flat=True)
+        )
+        deleted, _ = AuditEntry.objects.filter(pk__in=list(oldest[:BATCH])).delete()
         forgotten += deleted
         if deleted < BATCH:
             return forgotten

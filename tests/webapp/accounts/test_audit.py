@@ -12,7 +12,13 @@ from pytest_django.asserts import assertNumQueries
 
 from tests.fakes.people import PASSWORD
 from webapp.accounts import audit
-from webapp.accounts.audit import acts_from, forget_old_entries, note_token, record_act
+from webapp.accounts.audit import (
+    acts_from,
+    forget_entries,
+    forget_expired_entries,
+    note_token,
+    record_act,
+)
 from webapp.accounts.models import Act, AuditEntry, User
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +84,6 @@ def test_viewing_is_told_once_for_a_person_and_a_thing_in_ten_minutes(
     def at(minutes: float, *, actor: User = alice, on: User = bob, act: Act = Act.VIEWED) -> int:
         now = start + timedelta(minutes=minutes)
         monkeypatch.setattr(timezone, "now", lambda: now)
-        monkeypatch.setattr(audit.time, "time", now.timestamp)
         record_act(act=act, actor=actor, on=on)
         return AuditEntry.objects.count()
 
@@ -143,11 +148,21 @@ def test_old_entries_go_in_batches_and_younger_ones_stay(
     ages = [timedelta(days=1), timedelta(microseconds=1), timedelta(0), -timedelta(days=1)]
     for age in [timedelta(days=2)] * 3 + ages:
         AuditEntry.objects.create(act=Act.LOGGED_IN, actor=alice, at=limit - age)
-    assert forget_old_entries(before=limit) == 5
+    assert forget_entries(before=limit) == 5
     assert sorted(AuditEntry.objects.values_list("at", flat=True)) == [
         limit,
         limit + timedelta(days=1),
     ]
+
+
+def test_the_log_forgets_what_is_too_old_and_says_so(alice: User) -> None:
+    for days in (364, 366):
+        at = timezone.now() - timedelta(days=days)
+        AuditEntry.objects.create(act=Act.LOGGED_IN, actor=alice, at=at)
+    assert forget_expired_entries() == 1
+    assert forget_expired_entries() == 0
+    assert acts() == ["logged_in", "purged"]
+    assert AuditEntry.objects.get(act=Act.PURGED).detail["count"] == 1
 
 
 # Where acts come from -----------------------------------------------------------------------------
