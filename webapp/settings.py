@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "allauth.usersessions",
     "channels",
     "csp",
@@ -146,7 +147,7 @@ ACCOUNT_FORMS = {
     "change_password": "webapp.accounts.forms.ChangePasswordForm",
     "reset_password": "webapp.accounts.forms.ResetPasswordForm",
     "reset_password_from_key": "webapp.accounts.forms.ResetPasswordKeyForm",
-    "add_email": "webapp.accounts.forms.AddEmailForm",
+    "set_password": "webapp.accounts.forms.SetPasswordForm",
     "reauthenticate": "webapp.accounts.forms.ReauthenticateForm",
 }
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -156,6 +157,46 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
 # allauth's defaults throttle log-in by address and by account; kept, and named here to be seen.
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "reset_password": "20/m/ip,5/m/key"}
+
+# Second factors: an app, passkeys and security keys (which may replace the password), and codes.
+MFA_ADAPTER = "webapp.accounts.factors.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "Transcription"
+MFA_TOTP_TOLERANCE = 1  # half a minute early or late: telephones' clocks differ
+# Plain http is `localhost`, which browsers trust, or nothing that gives out a key at all.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not SITE.is_https
+MFA_FORMS = {
+    "authenticate": "webapp.accounts.factors.AuthenticateForm",
+    "reauthenticate": "webapp.accounts.factors.ReauthenticateForm",
+    "activate_totp": "webapp.accounts.factors.ActivateAppForm",
+    "add_webauthn": "webapp.accounts.factors.AddKeyForm",
+    "edit_webauthn": "webapp.accounts.factors.EditKeyForm",
+}
+
+# Single sign-on by an OpenID provider.
+SOCIALACCOUNT_ADAPTER = "webapp.accounts.single_sign_on.SingleSignOnAdapter"
+# By a link: browsers hold a form to `form-action` through its redirects, whoever they lead to.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": SITE.oidc_name,
+                "client_id": SITE.oidc_client_id,
+                "secret": SITE.oidc_client_secret.get_secret_value(),
+                "settings": {
+                    "server_url": SITE.oidc_url,
+                    "verified_email": SITE.oidc_trusts_addresses,
+                },
+            }
+        ]
+        if SITE.oidc_url
+        else [],
+    }
+}
 
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if SITE.is_https else "http"
 
