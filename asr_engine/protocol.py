@@ -122,7 +122,8 @@ MAX_PACKET_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """Audio bytes as they came: PCM16 little-endian mono at the session's rate."""
+    """Audio bytes as they came: PCM16 little-endian mono at the session's rate, or what else the
+    socket's `hello` said."""
 
     sequence: int
     first_sample: int
@@ -133,14 +134,17 @@ def pack_packet(packet: Packet) -> bytes:
     return PACKET_HEADER.pack(packet.sequence, packet.first_sample) + packet.payload
 
 
-def unpack_packet(data: bytes) -> Packet:
-    """Raises BadPacketError for a short header, an empty or odd payload, or too many bytes."""
-    if len(data) > MAX_PACKET_BYTES:
+def unpack_packet(
+    data: bytes, *, sample_bytes: int = 2, max_bytes: int = MAX_PACKET_BYTES
+) -> Packet:
+    """Raises BadPacketError for a short header, an empty payload or one that is not of whole
+    samples, or too many bytes."""
+    if len(data) > max_bytes:
         raise BadPacketError("packet too large")
     if len(data) <= PACKET_HEADER.size:
         raise BadPacketError("packet without samples")
     payload = data[PACKET_HEADER.size :]
-    if len(payload) % 2:
+    if len(payload) % sample_bytes:
         raise BadPacketError("odd number of bytes")
     sequence, first_sample = PACKET_HEADER.unpack_from(data)
     return Packet(sequence, first_sample, payload)

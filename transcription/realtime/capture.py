@@ -22,6 +22,7 @@ from asr_engine.audio import SAMPLE_RATE
 from asr_engine.errors import EngineError
 from asr_engine.protocol import (
     MAX_BACKLOG_S,
+    MAX_PACKET_BYTES,
     AudioEntry,
     AudioEntryKind,
     Reply,
@@ -43,6 +44,7 @@ from transcription.feeds.publisher import Lane, StreamHead
 from transcription.models import LiveSession, LiveState
 from transcription.realtime import wire
 from transcription.realtime.allowance import Allowance
+from transcription.realtime.encodings import AudioFormat, ChannelDecoder
 from transcription.realtime.holder import CaptureHolder
 from transcription.realtime.socket import CookieSocket, LiveSocket
 from transcription.services import live_sessions
@@ -77,6 +79,8 @@ class CapturingSocket(LiveSocket):
         self._allowance = Allowance(time.monotonic())
         self._last_sequence = -1
         self._end_sample = 0
+        self._audio = AudioFormat()
+        self._decoder = ChannelDecoder(self._audio)
 
     async def identify(self, hello: wire.Hello) -> LiveSession:
         """The session that `hello` means. Raises ProductError."""
@@ -119,18 +123,23 @@ class CapturingSocket(LiveSocket):
             raise InvalidInputError("Audio may follow only after ready.")
         if self._is_stopping:
             return
-        packet = unpack_packet(data)
-        entry = AudioEntry(AudioEntryKind.AUDIO, packet.first_sample, packet.payload)
+        size, factor = self._audio.sample_bytes, self._audio.factor
+        packet = unpack_packet(
+            data, sample_bytes=size, max_bytes=MAX_PACKET_BYTES * size // (2 * factor)
+        )
         if packet.sequence <= self._last_sequence:
             raise InvalidInputError("Packets must be numbered in rising order.")
         self._last_sequence = packet.sequence
-        if entry.end_sample > self._latest_sample():
+        samples = len(packet.payload) // size
+        if (packet.first_sample + samples) * factor > self._latest_sample():
             raise InvalidInputError("This packet lies in the future of the session's clock.")
-        self._spend(len(packet.payload) // 2)
-        cut = self._end_sample - entry.first_sample
-        if cut > 0:  # held already, in part or whole
-            entry = AudioEntry(AudioEntryKind.AUDIO, self._end_sample, packet.payload[2 * cut :])
-        if entry.payload:
+        self._spend(samples * factor)
+        # What is held already is cut off, in part or whole.
+        cut = max(0, self._end_sample // factor - packet.first_sample)
+        if cut < samples:
+            first_sample = packet.first_sample + cut
+            payload = self._decoder.decode(first_sample, packet.payload[cut * size :])
+            entry = AudioEntry(AudioEntryKind.AUDIO, first_sample * factor, payload)
             await self._put(self._lane, entry)
 
     def _spend(self, samples: int) -> None:
@@ -139,7 +148,8 @@ class CapturingSocket(LiveSocket):
             raise TooFastError
 
     async def _mark(self, lane: Lane, mark: wire.Mark) -> None:
-        sample = min(max(mark.sample, self._end_sample), self._latest_sample())
+        asked = mark.sample * self._audio.factor
+        sample = min(max(asked, self._end_sample), self._latest_sample())
         if mark.kind == "stop":
             self._is_stopping = True
             await self._put(lane, AudioEntry(AudioEntryKind.END, sample), is_heard=False)
@@ -236,11 +246,15 @@ class CapturingSocket(LiveSocket):
     def _latest_sample(self) -> int:
         """No sample can be later than the time since the session began."""
         elapsed_s = (time.time() - self._started_at_s) * CLOCK_TOLERANCE + CLOCK_SLACK_S
-        return int(elapsed_s * SAMPLE_RATE)
+        return int(elapsed_s * self._audio.sample_rate) * self._audio.factor
 
     # Coming and going -------------------------------------------------------------------------
 
     async def _begin(self, hello: wire.Hello) -> None:
+        if hello.channels != 1:
+            raise InvalidInputError("This socket takes one channel.")
+        self._audio = hello.audio
+        self._decoder = ChannelDecoder(hello.audio)
         session = await self.identify(hello)
         if session.state in {LiveState.ENDING, LiveState.ENDED}:
             raise SessionEndedError
@@ -260,6 +274,7 @@ class CapturingSocket(LiveSocket):
         session = await self.current_session()
         self._started_at_s = (session.started_at or timezone.now()).timestamp()
         acknowledged = max(await self._acknowledged_sample(), session.samples)
+        next_sample = await self._next_sample(session, head, acknowledged)
         self._lane = Lane(self.session_id, holder.connection)
         await self.say(
             wire.capture_ready_event(
@@ -267,8 +282,8 @@ class CapturingSocket(LiveSocket):
                 state=session.state,
                 admitted=self._admitted,
                 language=hello.language or session.language,
-                sample=acknowledged,
-                next_sample=await self._next_sample(session, head, acknowledged),
+                sample=acknowledged // self._audio.factor,
+                next_sample=-(-next_sample // self._audio.factor),
                 seq=session.last_seq,
             )
         )
@@ -313,7 +328,10 @@ class CapturingSocket(LiveSocket):
             if self._holder and event.data["connection"] != self._holder.connection:
                 raise InUseError
             return
-        await super().on_event(event)
+        if event.type == "ack" and self._audio.factor > 1:
+            await self.say(event.data | {"sample": event.data["sample"] // self._audio.factor})
+        else:
+            await super().on_event(event)
         state = event.data.get("state")
         if state == LiveState.WAITING:
             self._is_admitted = False

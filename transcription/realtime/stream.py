@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from channels.db import database_sync_to_async
+from django.utils import timezone
 
 from transcription import selectors
 from transcription.errors import NotFoundError
@@ -38,15 +39,16 @@ class StreamSocket(CapturingSocket):
 
     def _open(self, hello: wire.Hello) -> LiveSession:
         owner = self._token_owner()
-        if hello.session:
+        if hello.sessions:
             try:
-                return selectors.access_own_live_session_by_id(owner, UUID(hello.session))
+                return selectors.access_own_live_session_by_id(owner, UUID(hello.sessions[0]))
             except ValueError:
                 raise NotFoundError from None
         self._is_session_ours = True
         return live_sessions.create_live_session(
             owner=owner,
-            title=hello.title,
+            title=_title_of(hello),
+            reference=hello.reference,
             language=hello.language,
             mode_ms=hello.mode_ms,
             visibility=Visibility.PRIVATE,
@@ -66,3 +68,11 @@ class StreamSocket(CapturingSocket):
     def _token_owner(self) -> User:
         """Raises NotAuthenticatedError, MissingScopeError."""
         return open_token(self._token, Scope.LIVE_WRITE).user
+
+
+def _title_of(hello: wire.Hello) -> str:
+    """With who speaks, where that is known; empty for the usual title."""
+    if not hello.speakers:
+        return hello.title
+    call = hello.title or f"Call, {timezone.localtime():%d %b %Y %H:%M}"
+    return f"{call} · {hello.speakers[0]}"

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
-from asr_engine.audio import SAMPLE_RATE
 from asr_engine.errors import AdmissionError, EngineError
 from asr_engine.protocol import PROTOCOL_VERSION, Reply
 from transcription import errors
 from transcription.latency_modes import mode_choices
+from transcription.realtime.encodings import RATES, AudioFormat
 
 MAX_MESSAGE_CHARACTERS: Final = 8192
 HISTORY_BATCH: Final = 200
@@ -27,6 +27,9 @@ _CAPTURE_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MAX_SAMPLE: Final = 2**32 - 1
 _MAX_MODE_MS: Final = 10_000
 _MAX_LANGUAGE_CHARACTERS: Final = 16
+MAX_CHANNELS: Final = 2
+MAX_SPEAKER_CHARACTERS: Final = 100
+MAX_REFERENCE_CHARACTERS: Final = 64
 
 
 class CloseCode(IntEnum):
@@ -83,17 +86,22 @@ class Hello:
     """The first message of a capture socket.
 
     `capture_id` is random and kept by the page: the same one takes its session over again at once.
-    `language` empty means the session's own choice, `mode_ms` 0 the engine's default. `token`,
-    `title` and `session` (to come back to) are for `/ws/v1/stream` alone.
+    `language` empty means the session's own choice, `mode_ms` 0 the engine's default. What follows
+    `is_taking_over` is for `/ws/v1/stream` alone: `sessions` to come back to (one for each channel,
+    or none), `reference` for what the tool calls it.
     """
 
     capture_id: str
     language: str = ""
     mode_ms: int = 0
     is_taking_over: bool = False
+    audio: AudioFormat = field(default_factory=AudioFormat)
+    channels: int = 1
     token: str = ""
     title: str = ""
-    session: str = ""
+    reference: str = ""
+    sessions: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,29 +182,55 @@ def parse_message(text: str) -> ClientMessage:
 def _parse_hello(data: dict[str, Any]) -> Hello:
     if data.get("version") != PROTOCOL_VERSION:
         raise errors.InvalidInputError(f"The protocol's version here is {PROTOCOL_VERSION}.")
-    if data.get("sample_rate") != SAMPLE_RATE:
-        raise errors.InvalidInputError(f"Audio must have {SAMPLE_RATE} samples per second.")
-    if data.get("encoding") != "pcm16":
-        raise errors.InvalidInputError("The encoding must be pcm16.")
     capture_id = _string(data, "capture_id", 64)
     if not _CAPTURE_ID.fullmatch(capture_id):
         raise errors.InvalidInputError("The capture_id must be 8 to 64 letters and digits.")
+    channels = _integer(data, "channels", MAX_CHANNELS, default=1) or 1
+    session = _string(data, "session", 36)
+    sessions = _strings(data, "sessions", 36) or ((session,) if session else ())
+    if len(sessions) not in {0, channels}:
+        raise errors.InvalidInputError("Name one session for each channel, or none.")
+    speakers = _strings(data, "speakers", MAX_SPEAKER_CHARACTERS)
+    if len(speakers) not in {0, channels}:
+        raise errors.InvalidInputError("Name one speaker for each channel, or none.")
     return Hello(
         capture_id=capture_id,
         language=_string(data, "language", _MAX_LANGUAGE_CHARACTERS),
         mode_ms=_integer(data, "mode_ms", _MAX_MODE_MS, default=0),
         is_taking_over=data.get("take_over") is True,
+        audio=_audio_format(data),
+        channels=channels,
         token=_string(data, "token", 200),
         title=_string(data, "title", 300),
-        session=_string(data, "session", 36),
+        reference=_string(data, "reference", MAX_REFERENCE_CHARACTERS),
+        sessions=sessions,
+        speakers=speakers,
     )
+
+
+def _audio_format(data: dict[str, Any]) -> AudioFormat:
+    encoding = _string(data, "encoding", 10)
+    rates = RATES.get(encoding)
+    if rates is None:
+        raise errors.InvalidInputError(f"The encoding must be one of {', '.join(RATES)}.")
+    if data.get("sample_rate") not in rates:
+        choices = " or ".join(str(rate) for rate in rates)
+        raise errors.InvalidInputError(f"Audio in {encoding} must have {choices} samples a second.")
+    return AudioFormat(encoding, data["sample_rate"])
 
 
 def _string(data: dict[str, Any], name: str, limit: int) -> str:
     value = data.get(name, "")
-    if not isinstance(value, str) or len(value) > limit:
+    if not isinstance(value, str) or len(value) > limit or "\0" in value:
         raise errors.InvalidInputError(f"{name} must be text of at most {limit} characters.")
     return value
+
+
+def _strings(data: dict[str, Any], name: str, limit: int) -> tuple[str, ...]:
+    values = data.get(name, [])
+    if not isinstance(values, list) or len(values) > MAX_CHANNELS:
+        raise errors.InvalidInputError(f"{name} must be a list of at most {MAX_CHANNELS}.")
+    return tuple(_string({name: value}, name, limit) for value in values)
 
 
 def _integer(data: dict[str, Any], name: str, limit: int, *, default: int | None = None) -> int:
