@@ -25,6 +25,7 @@ class Task(StrEnum):
     SWEEP_FOLDERS = "transcription.sweep_folders"
     FORGET_LOGINS = "transcription.forget_logins"
     FORGET_AUDIT = "transcription.forget_audit"
+    PURGE = "transcription.purge"
     SEND_WEBHOOKS = "transcription.send_webhooks"
     FORGET_DELIVERIES = "transcription.forget_deliveries"
 
@@ -43,6 +44,7 @@ QUEUES = {
     Task.SWEEP_FOLDERS: CHORES,
     Task.FORGET_LOGINS: CHORES,
     Task.FORGET_AUDIT: CHORES,
+    Task.PURGE: CHORES,
     Task.SEND_WEBHOOKS: CHORES,
     Task.FORGET_DELIVERIES: CHORES,
 }

@@ -19,6 +19,7 @@ from transcription.runners.ending import watch_for_end
 from transcription.services import (
     intake_folder,
     jobs,
+    purge,
     storage,
     tracks,
     uploads,
@@ -94,6 +95,11 @@ def forget_logins() -> None:
 @shared_task(name=Task.FORGET_AUDIT.value)
 def forget_audit() -> None:
     audit.forget_expired_entries()
+
+
+@shared_task(name=Task.PURGE.value)
+def purge_expired() -> None:
+    purge.purge_if_due()
 
 
 @shared_task(name=Task.SEND_WEBHOOKS.value)

@@ -29,6 +29,7 @@ EVERY_S: Final = {
     Task.SWEEP_FOLDERS: 3600,
     Task.FORGET_LOGINS: 3600,
     Task.FORGET_AUDIT: 3600,
+    Task.PURGE: 600,
     Task.SEND_WEBHOOKS: 10,
     Task.FORGET_DELIVERIES: 3600,
 }
