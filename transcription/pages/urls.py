@@ -19,6 +19,7 @@ from transcription.pages import (
     tracks,
     trash,
     uploads,
+    webhooks,
 )
 
 urlpatterns = [
@@ -30,6 +31,7 @@ urlpatterns = [
     *trash.urlpatterns,
     *speakers.urlpatterns,
     *glossary.urlpatterns,
+    *webhooks.urlpatterns,
     *tokens.urlpatterns,
     path("administration/", include("transcription.pages.administration.urls")),
     path("", home.home, name="home"),
