@@ -75,6 +75,31 @@ class EngineSettings(BaseSettings):
     metrics_port: int = Field(default=0, ge=0, le=65535)
     """Port of the engine's own Prometheus page on loopback; 0 switches it off."""
 
+    def models_needed(self) -> set[str]:
+        """Names in the model store that this configuration will load."""
+        needed: set[str] = set()
+        backend = self.live_backend
+        if backend == "auto":
+            backend = "nemo" if self.nemo_model else "whisper"
+        if backend == "whisper":
+            needed |= {self.live_model, self.live_model_en, "silero-vad"}
+        elif backend == "nemo":
+            needed |= {self.nemo_model, "silero-vad"}
+        if self.batch_backend == "whisper":
+            needed |= {self.batch_model, "silero-vad"}
+        if self.lm:
+            needed.add(self.lm)
+        return needed | self._speaker_models_needed()
+
+    def _speaker_models_needed(self) -> set[str]:
+        backend = self.speaker_backend
+        if backend == "auto":
+            backend = "sortformer" if self.sortformer_model else "embedded"
+        if backend == "sortformer":
+            return {self.sortformer_model}
+        is_used = backend == "embedded" and self.batch_backend != "scripted"
+        return {"speakers"} if is_used else set()
+
 
 @cache
 def engine_settings() -> EngineSettings:

@@ -73,36 +73,9 @@ def check_models(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[C
             ),
             id="transcription.W001",
         )
-        for name in sorted(models_needed(settings))
+        for name in sorted(settings.models_needed())
         if states.get(name) != ModelState.INSTALLED
     ]
-
-
-def models_needed(settings: EngineSettings) -> set[str]:
-    """Names in the model store that this configuration will load."""
-    needed: set[str] = set()
-    backend = settings.live_backend
-    if backend == "auto":
-        backend = "nemo" if settings.nemo_model else "whisper"
-    if backend == "whisper":
-        needed |= {settings.live_model, settings.live_model_en, "silero-vad"}
-    elif backend == "nemo":
-        needed |= {settings.nemo_model, "silero-vad"}
-    if settings.batch_backend == "whisper":
-        needed |= {settings.batch_model, "silero-vad"}
-    if settings.lm:
-        needed.add(settings.lm)
-    needed |= _speaker_models_needed(settings)
-    return needed
-
-
-def _speaker_models_needed(settings: EngineSettings) -> set[str]:
-    backend = settings.speaker_backend
-    if backend == "auto":
-        backend = "sortformer" if settings.sortformer_model else "embedded"
-    if backend == "sortformer":
-        return {settings.sortformer_model}
-    return {"speakers"} if backend == "embedded" and settings.batch_backend != "scripted" else set()
 
 
 @register()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from dataclasses import dataclass
 from typing import Any, Final
 
 import redis
@@ -54,18 +55,29 @@ def write_beat(broker: redis.Redis, name: str, queue: str, *, now_s: float) -> N
     broker.hset(WORKERS_KEY, name, f"{queue} {now_s:.0f}")
 
 
-def queues_served(broker: redis.Redis, *, now_s: float) -> set[str]:
-    """Queues with a worker that beat lately (`schedule` for the scheduler); forgets the long dead.
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What one said last. `queue` is SCHEDULE for the scheduler."""
 
-    Raises redis.exceptions.RedisError.
-    """
-    served = set()
-    for name, value in broker.hgetall(WORKERS_KEY).items():
-        beat = value.decode() if isinstance(value, bytes) else value
-        queue, _, beaten_at = beat.partition(" ")
+    name: str
+    queue: str
+    is_silent: bool
+
+
+def workers(broker: redis.Redis, *, now_s: float) -> list[Worker]:
+    """By name; forgets the long dead. Raises redis.exceptions.RedisError."""
+    found = []
+    beats: dict[bytes, bytes] = broker.hgetall(WORKERS_KEY)  # type: ignore[assignment]  # bytes, by default
+    for name, value in sorted(beats.items()):
+        queue, _, beaten_at = value.decode().partition(" ")
         age_s = now_s - float(beaten_at)
-        if age_s < FRESH_S:
-            served.add(queue)
-        elif age_s > FORGET_S:
+        if age_s > FORGET_S:
             broker.hdel(WORKERS_KEY, name)
-    return served
+        else:
+            found.append(Worker(name.decode(), queue, age_s >= FRESH_S))
+    return found
+
+
+def queues_served(broker: redis.Redis, *, now_s: float) -> set[str]:
+    """Queues with a worker that beat lately. Raises redis.exceptions.RedisError."""
+    return {worker.queue for worker in workers(broker, now_s=now_s) if not worker.is_silent}

@@ -39,7 +39,7 @@ def test_missing_model_is_named_with_the_command_that_fetches_it(
 
 def test_scripted_backends_need_no_model() -> None:
     settings = EngineSettings(live_backend="scripted", batch_backend="scripted")
-    assert checks.models_needed(settings) == set()
+    assert settings.models_needed() == set()
 
 
 def test_a_language_model_is_asked_for_with_its_library(

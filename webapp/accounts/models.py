@@ -226,6 +226,7 @@ class Act(models.TextChoices):
     JOB_ENDED = "job_ended", "stopped the transcription of"
     JOB_ASKED = "job_asked", "asked for a transcription of"
     WEBHOOK_CHANGED = "webhook_changed", "changed a webhook"
+    ENGINE_ORDERED = "engine_ordered", "gave an order to an engine"
 
 
 class AuditEntry(models.Model):
