@@ -63,7 +63,8 @@ function follow() {
 let peaks = [];
 
 async function loadPeaks() {
-  const answer = await fetch(page.dataset.peaks).catch(() => null);
+  // Where the audio is no longer kept there is no waveform either.
+  const answer = page.dataset.peaks ? await fetch(page.dataset.peaks).catch(() => null) : null;
   if (answer?.ok) {
     const body = await answer.json();
     peaks = Array.isArray(body) ? body : body.peaks;

@@ -29,7 +29,7 @@ from transcription.models import (
     RecordingSource,
     Visibility,
 )
-from transcription.services import jobs, transcripts, webhooks
+from transcription.services import jobs, retention, transcripts, webhooks
 from transcription.services.sharing import hand_on_shares
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act, User
@@ -79,6 +79,7 @@ def create_live_session(
         session = LiveSession.objects.create(
             owner=owner,
             title=title,
+            team=retention.usual_team_of(owner),
             reference=reference,
             language=language,
             mode_ms=mode_ms,

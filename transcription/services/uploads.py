@@ -30,7 +30,7 @@ from transcription.errors import (
 )
 from transcription.models import Recording, RecordingSource, Upload, UploadState
 from transcription.queue import Task, send, wake_on_commit
-from transcription.services import jobs, storage
+from transcription.services import jobs, retention, storage
 from transcription.services.job_options import AS_USUAL, JobOptions
 from transcription.services.names import clean_display_name, title_of
 from transcription.services.space import check_space
@@ -194,6 +194,7 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         title=title_of(upload.display_name),
         display_name=upload.display_name,
         source=RecordingSource.UPLOAD,
+        team=retention.usual_team_of(upload.owner),
         requested_language=upload.language,
         mixes_languages=upload.mixes_languages,
         finds_speakers=upload.finds_speakers,
