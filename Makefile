@@ -3,6 +3,7 @@
 #
 # make setup    the first half of `make run`
 # make lint     style, types, import contracts
+# make audit    asks a vulnerability service about every installed package
 # make bench    measures this machine and writes docs/benchmarks.md
 # make bench-live     many microphones and readers at once: docs/benchmarks-live.md (OPTIONS=)
 # make bench-engine   the streaming engine with NeMo models: docs/benchmarks-engine.md
@@ -34,7 +35,7 @@ KEYLESS := TRANSCRIBE_DATA_DIR="$(CURDIR)/var" TRANSCRIBE_SECRET_KEY=unused
 SUPERVISE_OPTIONS := $(if $(filter-out 0,$(LAN)),--lan) \
 	$(if $(CERT),--certificate "$(CERT)") $(if $(KEY),--key "$(KEY)")
 
-.PHONY: help run setup test lint bench bench-engine bench-live bench-failover test-postgres chromium models
+.PHONY: help run setup test lint audit bench bench-engine bench-live bench-failover test-postgres chromium models
 .DEFAULT_GOAL := help
 
 help:
@@ -58,6 +59,10 @@ lint: $(VENV)/.all-installed
 	@$(BIN)/ruff format --check .
 	@$(KEYLESS) $(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+
+# On a closed network it says that nothing was audited, and goes on.
+audit: $(VENV)/.all-installed
+	@$(BIN)/python -m tests.dependencies
 
 bench: $(VENV)/.all-installed models
 	@$(BIN)/python -m tests.load.bench
