@@ -8,17 +8,17 @@ millisecond of work.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
+from asr_engine.backends.onnx_session import open_network
 from asr_engine.config import EngineSettings
 from asr_engine.errors import StreamError, UnknownStreamError
 from asr_engine.ports import Chunk
@@ -52,20 +52,6 @@ def create_finder(settings: EngineSettings) -> SileroFinder:
     return SileroFinder(ModelStore(settings.model_dir).path(MODEL) / SEQUENCE_FILE)
 
 
-def _session(path: Path) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return onnxruntime.InferenceSession(
-            str(path), sess_options=options, providers=["CPUExecutionProvider"]
-        )
-
-
 @dataclass(slots=True)
 class _State:
     """What one stream carries from window to window: recurrent state [2, 128], context [64]."""
@@ -84,7 +70,7 @@ class SileroDetector:
     """
 
     def __init__(self, path: Path, *, threads: int = 1) -> None:
-        self._session = _session(path)
+        self._session = open_network(path)
         self._states: dict[str, _State] = {}
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="silero")
@@ -163,7 +149,7 @@ class SileroFinder:
     """A `SpeechFinder`: reads a recording of any length in blocks of four seconds."""
 
     def __init__(self, path: Path) -> None:
-        self._session = _session(path)
+        self._session = open_network(path)
 
     @property
     def window_samples(self) -> int:

@@ -8,7 +8,6 @@ all of them and writes the rows back.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from asr_engine.audio import FloatSamples
 from asr_engine.backends.cache_aware.network import NetworkTraits, Token
+from asr_engine.backends.onnx_session import open_network
 from asr_engine.errors import StreamError, UnsupportedLanguageError
 
 Floats = NDArray[np.float32]
@@ -81,7 +81,7 @@ class OnnxNetwork:
 
     def __init__(self, folder: Path, *, slots: int, batch_limit: int, threads: int = 1) -> None:
         self._description = Description.read(folder / DESCRIPTION)
-        self._encoder = _session(folder / ENCODER, threads)
+        self._encoder = open_network(folder / ENCODER, threads=threads)
         self._front_end = _FrontEnd(folder / FRONT_END, self._description, slots)
         inputs = {node.name: node.shape for node in self._encoder.get_inputs()}
         self._is_prompted = "prompt" in inputs
@@ -277,8 +277,8 @@ class _RnntDecoder:
 
     def __init__(self, folder: Path, description: Description, slots: int, threads: int) -> None:
         self._blank = description.blank
-        self._predictor = _session(folder / PREDICTOR, threads)
-        self._joint = _session(folder / JOINT, threads)
+        self._predictor = open_network(folder / PREDICTOR, threads=threads)
+        self._joint = open_network(folder / JOINT, threads=threads)
         layers, _, size = self._predictor.get_inputs()[1].shape
         zeros = np.zeros((layers, 1, size), np.float32)
         # The blank's embedding is zero: it begins a stream.
@@ -334,19 +334,3 @@ class _RnntDecoder:
     def _predict(self, labels: Indices, hidden: Floats, cell: Floats) -> _Said:
         inputs = {"label": labels, "hidden": hidden, "cell": cell}
         return _Said(*self._predictor.run(None, inputs))
-
-
-def _session(path: Path, threads: int) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    # Idle threads give their core back at once: it serves the sockets and the jobs.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return onnxruntime.InferenceSession(
-            str(path), sess_options=options, providers=["CPUExecutionProvider"]
-        )

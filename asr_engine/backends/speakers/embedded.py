@@ -8,15 +8,15 @@ heard both sides. About 30 ms of one core for a second of audio.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, samples_to_ms
+from asr_engine.backends.onnx_session import open_network
 from asr_engine.backends.speakers import features, segmentation
 from asr_engine.backends.speakers.checkpoint import read_tensors
 from asr_engine.backends.speakers.segmentation import (
@@ -58,10 +58,10 @@ class EmbeddedDiariser:
     """A `SpeakerDiariser` of any number of speakers, at most three of them in ten seconds."""
 
     def __init__(self, folder: Path) -> None:
-        self._segmentation = _session(
+        self._segmentation = open_network(
             segmentation.segmentation_network(read_tensors(folder / SEGMENTATION_FILE))
         )
-        self._voiceprint = _session(voiceprint_network(read_tensors(folder / VOICEPRINT_FILE)))
+        self._voiceprint = open_network(voiceprint_network(read_tensors(folder / VOICEPRINT_FILE)))
 
     @property
     def name(self) -> str:
@@ -130,20 +130,6 @@ class EmbeddedDiariser:
         heard -= heard.mean(axis=0)
         voiceprint: NDArray[np.float32] = self._voiceprint.run(None, {"input": heard[None]})[0][0]
         return voiceprint / np.float32(max(float(np.linalg.norm(voiceprint)), 1e-9))
-
-
-def _session(network: bytes) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return onnxruntime.InferenceSession(
-            network, sess_options=options, providers=["CPUExecutionProvider"]
-        )
 
 
 @functools.cache
