@@ -109,7 +109,7 @@ class Item {
       chunkSize: PIECE_BYTES,
       retryDelays: RETRY_DELAYS_MS,
       storeFingerprintForResuming: false,
-      metadata: { filename: this.name, language: language.value, speakers: speakers.value },
+      metadata: { filename: this.name, language: language.value, speakers: speakers?.value ?? "" },
       headers: csrfHeaders(),
       onShouldRetry: (error) => {
         const status = error.originalResponse?.getStatus() ?? 0;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from asr_engine.config import engine_settings
 from transcription.errors import InvalidInputError
 from transcription.languages import MIXED
 from transcription.services.names import clean_language
@@ -55,7 +56,9 @@ def read_options(
 
 
 def speaker_choices() -> list[tuple[str, str]]:
-    """What a page offers for `speakers`, with names."""
+    """What a page offers for `speakers`, with names; nothing where no model tells them apart."""
+    if engine_settings().speaker_backend == "none":
+        return []
     numbers = [(str(count), f"{count} speakers") for count in range(2, OFFERED_SPEAKERS + 1)]
     return [("", "Do not tell speakers apart"), (COUNT_SPEAKERS, "Tell speakers apart"), *numbers]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from asr_engine.config import EngineSettings
 from transcription.errors import InvalidInputError
+from transcription.services import job_options
 from transcription.services.job_options import (
     AS_USUAL,
     MOST_SPEAKERS,
@@ -37,3 +39,12 @@ def test_a_number_of_speakers_that_cannot_be_is_refused(speakers: str) -> None:
 def test_what_pages_offer_is_understood() -> None:
     for value, _ in speaker_choices():
         assert read_options(speakers=value).finds_speakers == bool(value)
+
+
+def test_speakers_are_not_offered_where_nothing_tells_them_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        job_options, "engine_settings", lambda: EngineSettings(speaker_backend="none")
+    )
+    assert speaker_choices() == []
