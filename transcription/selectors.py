@@ -164,6 +164,21 @@ def access_job_by_id(user: Viewer, job_id: UUID | str) -> Job:
     return job
 
 
+def current_opening(user: User, thing: Recording | LiveSession) -> OpenedContent | None:
+    """By which an administrator reads `thing` at this moment; None for whoever needs none."""
+    if not user.is_administrator or thing.owner_id == user.pk:
+        return None
+    openings = thing.openings.filter(administrator=user, closes_at__gt=timezone.now())
+    return openings.order_by("-closes_at").first()
+
+
+def openings_shown_to(user: User, thing: Recording | LiveSession) -> QuerySet[OpenedContent]:
+    """Which administrators opened it, and why: for its owner. Empty for everybody else."""
+    if thing.owner_id != user.pk:
+        return OpenedContent.objects.none()
+    return thing.openings.select_related("administrator")
+
+
 # Live sessions ------------------------------------------------------------------------------------
 
 

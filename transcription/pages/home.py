@@ -24,6 +24,7 @@ from transcription.models import (
     LiveSession,
     LiveState,
     Recording,
+    Share,
     TranscriptSegment,
     Upload,
     UploadState,
@@ -109,7 +110,8 @@ def _page_of_recordings(request: PersonRequest, query: str) -> Page[Any]:
         recordings = recordings.filter(
             Q(title__icontains=query) | Q(owner__name__icontains=query) | Exists(matching)
         )
-    recordings = recordings.annotate(found=found).prefetch_related(
+    is_shared = Exists(Share.objects.filter(recording=OuterRef("pk")))
+    recordings = recordings.annotate(found=found, is_shared=is_shared).prefetch_related(
         Prefetch("jobs", queryset=_open_jobs(), to_attr="open_jobs")
     )
     return Paginator(recordings, RECORDINGS_A_PAGE).get_page(request.GET.get("page"))

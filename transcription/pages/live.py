@@ -27,9 +27,10 @@ from asr_engine.audio import SAMPLE_RATE
 from asr_engine.client import engine_statuses_sync
 from asr_engine.protocol import EngineStatus
 from transcription import latency_modes, selectors
-from transcription.errors import TooManySessionsError
+from transcription.errors import NotFoundError, TooManySessionsError
 from transcription.languages import LANGUAGES, Choice, Group, language_choices
 from transcription.models import LiveSession, LiveState, Visibility
+from transcription.pages.audience import audience_context
 from transcription.pages.requests import PersonRequest
 from transcription.services import live_sessions
 from webapp.accounts.audit import record_act
@@ -206,13 +207,19 @@ def live_capture(request: PersonRequest, session_id: UUID) -> HttpResponse:
 @require_GET
 def live_captions(request: PersonRequest, session_id: UUID) -> HttpResponse:
     """What any permitted viewer reads, while it runs and after."""
-    session = selectors.access_live_session_by_id(request.user, session_id)
+    try:
+        session = selectors.access_live_session_by_id(request.user, session_id)
+    except NotFoundError:
+        # As for a recording: an administrator may say why they need it.
+        selectors.access_administered_live_session_by_id(request.user, session_id)
+        return redirect("live_open", session_id)
     record_act(act=Act.VIEWED, actor=request.user, on=session)
     is_owner = session.owner_id == request.user.pk
     context = {
         "session": session,
         "reading": reading_addresses(session),
         "is_owner": is_owner,
+        **audience_context(request.user, session),
         "can_capture": is_owner and session.state not in OVER,
     }
     return render(request, "live/captions.html", context)

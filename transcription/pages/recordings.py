@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from transcription import selectors
-from transcription.errors import InvalidInputError
+from transcription.errors import InvalidInputError, NotFoundError
 from transcription.languages import (
     CHINESE,
     MIXED,
@@ -34,7 +34,9 @@ from transcription.models import (
     TranscriptRevision,
     TranscriptSegment,
 )
+from transcription.pages.audience import audience_context
 from transcription.pages.forms import JobOptionsForm, RenameForm
+from transcription.pages.keeping import keeping_of
 from transcription.pages.paragraphs import Paragraph, paragraphs_of
 from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
@@ -58,7 +60,12 @@ class Tail:
 @require_GET
 def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Player, transcript, progress while it runs, and what this person may do."""
-    shown = selectors.access_recording_by_id(request.user, recording_id)
+    try:
+        shown = selectors.access_recording_by_id(request.user, recording_id)
+    except NotFoundError:
+        # An administrator may say why they need it; to everybody else this is 404 as well.
+        selectors.access_administered_recording_by_id(request.user, recording_id)
+        return redirect("recordings_open", recording_id)
     record_act(act=Act.VIEWED, actor=request.user, on=shown)
     revision, names = transcripts.current_revision(shown), speakers.names_of(shown)
     context = _status_context(request, shown) | {
@@ -66,8 +73,10 @@ def recording(request: PersonRequest, recording_id: UUID) -> HttpResponse:
         "paragraphs": paragraphs_of(segments_of(revision), names),
         "tail": tail_of(revision, names),
         "details": _details(shown, revision),
+        "keeping": keeping_of(shown, request.user),
         "speaker_lines": speaker_lines(shown, revision),
         **_options_again(shown),
+        **audience_context(request.user, shown),
     }
     return render(request, "recording/recording.html", context)
 
@@ -84,6 +93,7 @@ def recording_status(request: PersonRequest, recording_id: UUID) -> HttpResponse
             "has_changed": True,
             "revision": revision,
             "details": _details(shown, revision),
+            "keeping": keeping_of(shown, request.user),
             "speaker_lines": speaker_lines(shown, revision),
         }
     return render(request, "recording/status.html", context)

@@ -26,7 +26,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from transcription import selectors
 from transcription.errors import InvalidInputError, NotFoundError
-from transcription.models import LiveSession, Recording, Share, ShareLink, Visibility
+from transcription.models import LiveSession, Recording, Share, ShareLink
+from transcription.pages.audience import SHOWN_OPENINGS, is_for_everybody
 from transcription.pages.live import LOOPBACK_NAMES
 from transcription.pages.requests import PersonRequest
 from transcription.services import sharing
@@ -88,7 +89,8 @@ def share_page(request: PersonRequest, kind: str, thing_id: UUID) -> HttpRespons
         "thing": thing,
         "page": _page_of(thing),
         "is_live": isinstance(thing, LiveSession),
-        "is_wide": _is_wide(thing),
+        "is_wide": is_for_everybody(thing),
+        "openings": selectors.openings_shown_to(request.user, thing)[:SHOWN_OPENINGS],
         "recording": thing.recording if isinstance(thing, LiveSession) else None,
         "shares": shares,
         "query": query,
@@ -131,12 +133,6 @@ def _page_of(thing: Thing) -> str:
     return reverse(
         "recording" if isinstance(thing, Recording) else "live_captions", args=[thing.id]
     )
-
-
-def _is_wide(thing: Thing) -> bool:
-    if isinstance(thing, Recording):
-        return thing.is_organisation_wide
-    return thing.visibility == Visibility.ORGANISATION
 
 
 def _found(user: User, query: str, shares: list[Share]) -> list[Candidate]:

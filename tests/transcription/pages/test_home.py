@@ -8,7 +8,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.fakes.live import make_session
 from tests.fakes.pages import make_recording
+from tests.fakes.shares import make_team, share
 from transcription.models import (
     Job,
     JobState,
@@ -42,6 +44,21 @@ def test_lists_own_and_shared_recordings_with_a_line_of_text(
     assert "We begin with the move." in page
     assert "For everybody" in page
     assert "Ready" in page
+
+
+def test_list_says_what_is_shared_and_how(alice: User, bob: User, client_of: ClientOf) -> None:
+    make_recording(alice, "Diary")
+    assert "Only you" in text_of(client_of(alice))
+    share(make_recording(alice, "Planning"), with_=make_team("Sales", bob))
+    session = make_session(alice, title="Weekly")
+    LiveSession.objects.update(state=LiveState.LIVE)
+    share(session, with_=bob)
+    assert "You, shared" in text_of(client_of(alice))
+    page = text_of(client_of(bob))
+    assert "Planning" in page
+    assert "Weekly" in page
+    assert "Diary" not in page
+    assert page.count("Shared with you") == 2
 
 
 def test_line_of_text_is_more_than_a_first_short_segment(alice: User, client_of: ClientOf) -> None:

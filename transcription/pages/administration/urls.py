@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from transcription.pages.administration import audit, overview, people, teams, tools
+from transcription.pages.administration import audit, openings, overview, people, teams, tools
 
 urlpatterns = [
     *overview.urlpatterns,
     *audit.urlpatterns,
+    *openings.urlpatterns,
     *people.urlpatterns,
     *teams.urlpatterns,
     *tools.urlpatterns,
