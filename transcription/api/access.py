@@ -1,4 +1,4 @@
-"""Who may call an operation of REST v1, and what a view knows about it."""
+"""Who may call an operation of REST v1, how often, and what a view knows about it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from django.http import HttpRequest
 from ninja.security.base import AuthBase
 
 from transcription.api.authentication import authenticate
+from transcription.errors import TooFastError
+from transcription.services import rate_limits
+from transcription.services.rate_limits import Allowance
 from webapp.accounts.models import Scope, User
 
 
@@ -15,10 +18,14 @@ class ApiRequest(HttpRequest):
     """A request that has passed `Access`."""
 
     auth: User
+    allowance: Allowance
 
 
 class Access(AuthBase):
-    """The person of the session cookie, or the owner of a token that is for `scope`."""
+    """The person of the session cookie, or the owner of a token that is for `scope`.
+
+    Counts the request: the border tells the caller what is left (`ApiRequest.allowance`).
+    """
 
     openapi_type = "http"
     openapi_scheme = "bearer"
@@ -28,4 +35,16 @@ class Access(AuthBase):
         self.scope = scope
 
     def __call__(self, request: HttpRequest) -> Any:
-        return authenticate(request, scope=self.scope)
+        user = authenticate(request, scope=self.scope)
+        allowance = rate_limits.take(rate_limits.person(user), rate_limits.Kind.REQUEST)
+        request.allowance = allowance  # type: ignore[attr-defined]  # see ApiRequest
+        if allowance.is_spent:
+            raise TooFastError("Too many requests in this minute. Wait, and go on.")
+        return user
+
+
+READS = Access(Scope.RECORDINGS_READ)
+WRITES = Access(Scope.RECORDINGS_WRITE)
+READS_LIVE = Access(Scope.LIVE_READ)
+WRITES_LIVE = Access(Scope.LIVE_WRITE)
+ADMINISTERS = Access(Scope.ADMINISTRATION)

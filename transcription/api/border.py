@@ -20,8 +20,10 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from asr_engine.errors import EngineError
-from transcription.api.problems import not_allowed, problem_of
+from transcription.api.problems import not_allowed, problem_of, problem_response
 from transcription.errors import InvalidInputError, NotFoundError, ProductError, TooLargeError
+from transcription.services.rate_limits import Allowance
+from webapp.accounts.errors import PeopleError
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +37,7 @@ def handle_errors(api: NinjaAPI) -> None:
     """Answer each error that an operation of `api` may raise."""
     api.add_exception_handler(ProductError, _product_error)
     api.add_exception_handler(EngineError, _product_error)
+    api.add_exception_handler(PeopleError, _people_error)
     api.add_exception_handler(ValidationError, _validation_error)
     api.add_exception_handler(Http404, lambda request, error: problem_of(NotFoundError()))
     api.add_exception_handler(HttpError, _unreadable)
@@ -66,6 +69,13 @@ def guarded(view: View) -> View:
 def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code == METHOD_NOT_ALLOWED:
         return not_allowed(sorted(response["Allow"].split(", ")))
+    allowance: Allowance | None = getattr(request, "allowance", None)
+    if allowance is not None:
+        response["RateLimit-Limit"] = str(allowance.limit)
+        response["RateLimit-Remaining"] = str(allowance.remaining)
+        response["RateLimit-Reset"] = str(allowance.reset_s)
+        if allowance.is_spent:
+            response["Retry-After"] = str(allowance.reset_s)
     if "Cache-Control" not in response:
         # Rights may change: each use is checked, and shared caches keep nothing.
         response["Cache-Control"] = "private, no-cache"
@@ -74,6 +84,12 @@ def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseB
 
 def _product_error(request: HttpRequest, error: Any) -> HttpResponse:
     return problem_of(error)
+
+
+def _people_error(request: HttpRequest, error: Any) -> HttpResponse:
+    return problem_response(
+        status=error.status, code=error.code, sentence=error.text, is_retryable=error.is_retryable
+    )
 
 
 def _validation_error(request: HttpRequest, error: Any) -> HttpResponse:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Generic, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, Q, QuerySet, UUIDField
 from ninja import Schema
 from pydantic import Field
 
+from transcription.api.words import MOST_KEY
 from transcription.errors import InvalidInputError
 
 ITEMS_A_PAGE: Final = 50
@@ -47,33 +49,55 @@ class Page(Schema, Generic[Item]):
     next_cursor: str | None = None
 
 
+def in_order(rows: QuerySet[Row], paging: Paging, *, by: str) -> tuple[list[Row], str | None]:
+    """A page of `rows` ordered by the unique number in the field `by`, and where the next begins.
+
+    Raises InvalidInputError for a cursor that this list has not given.
+    """
+    if paging.cursor:
+        rows = rows.filter(**{f"{by}__gt": _read(paging.cursor, int)[0]})
+    found = list(rows.order_by(by)[: paging.limit + 1])
+    page = found[: paging.limit]
+    if len(found) <= paging.limit:
+        return page, None
+    return page, _write(getattr(page[-1], by))
+
+
 def newest_first(rows: QuerySet[Row], paging: Paging, *, by: str) -> tuple[list[Row], str | None]:
     """A page of `rows` ordered by the time in the field `by`, and where the next one begins.
 
     Raises InvalidInputError for a cursor that this list has not given.
     """
-    key = rows.model._meta.pk.attname  # noqa: SLF001  # Django's documented name
+    key = rows.model._meta.pk  # noqa: SLF001  # Django's documented name
+    name = key.attname
     if paging.cursor:
-        at, last = _read(paging.cursor, rows.model)
-        rows = rows.filter(Q(**{f"{by}__lt": at}) | Q(**{by: at, f"{key}__lt": last}))
-    found = list(rows.order_by(f"-{by}", f"-{key}")[: paging.limit + 1])
+        kind = UUID if isinstance(key, UUIDField) else int
+        at, last = _read(paging.cursor, _moment, kind)
+        rows = rows.filter(Q(**{f"{by}__lt": at}) | Q(**{by: at, f"{name}__lt": last}))
+    found = list(rows.order_by(f"-{by}", f"-{name}")[: paging.limit + 1])
     page = found[: paging.limit]
     if len(found) <= paging.limit:
         return page, None
-    return page, _write(getattr(page[-1], by), page[-1].pk)
+    return page, _write(getattr(page[-1], by).isoformat(), page[-1].pk)
 
 
-def _write(at: datetime, key: Any) -> str:
-    written = json.dumps([at.isoformat(), str(key)], separators=(",", ":"))
+def _write(*position: object) -> str:
+    written = json.dumps([str(part) for part in position], separators=(",", ":"))
     return base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
 
 
-def _read(cursor: str, model: type[Model]) -> tuple[datetime, Any]:
+def _read(cursor: str, *kinds: Callable[[str], Any]) -> list[Any]:
+    """The position that `_write` made of values of these `kinds`."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        at, key = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        moment = datetime.fromisoformat(at).astimezone(UTC)
-        is_by_uuid = model._meta.pk.get_internal_type() == "UUIDField"  # noqa: SLF001
-        return moment, UUID(key) if is_by_uuid else int(key)
+        parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        read = [kind(part) for kind, part in zip(kinds, parts, strict=True)]
     except (ValueError, TypeError, AttributeError, OverflowError, binascii.Error):
         raise InvalidInputError("This cursor is none that the list has given.") from None
+    if any(isinstance(part, int) and not 0 <= part < MOST_KEY for part in read):
+        raise InvalidInputError("This cursor is none that the list has given.")
+    return read
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,118 +1,50 @@
-"""REST v1: recordings."""
+"""REST v1: recordings, from their first bytes to the trash."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
-from ninja import Query, Router, Schema
-from pydantic import AwareDatetime, Field
+from django.db import transaction
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from ninja import File, Form, Query, Router
+from ninja.files import UploadedFile
+from pydantic import Field
 
 from transcription import selectors
-from transcription.api.access import Access, ApiRequest
+from transcription.api import media
+from transcription.api.access import READS, WRITES, ApiRequest
+from transcription.api.answers import check_unchanged, tagged
 from transcription.api.cursors import Page, Paging, newest_first
-from transcription.api.people import PersonName
+from transcription.api.repetition import once_by_key
+from transcription.api.resources.recordings import (
+    OptionsIn,
+    RecordingChange,
+    RecordingFilter,
+    RecordingOut,
+)
+from transcription.api.resources.uploads import UploadOut
 from transcription.api.words import Line
-from transcription.models import Recording, RecordingSource, RecordingState
-from webapp.accounts.models import Scope, User
-
-LONGEST_QUERY = 200
-READS = Access(Scope.RECORDINGS_READ)
-WRITES = Access(Scope.RECORDINGS_WRITE)
+from transcription.errors import InvalidInputError, NotFoundError
+from transcription.models import Recording
+from transcription.services import intake_folder, recordings, retention, sharing, trash, uploads
+from webapp.accounts.models import User
 
 router = Router()
 
 
-class Problem(Schema):
-    """Why a recording has no transcript, or not all of it."""
+class NewRecording(OptionsIn):
+    """The recording is the form's `file`, or a file of the server named by its `path`."""
 
-    code: str
-    sentence: str
-
-
-class RecordingOut(Schema):
-    """Stored audio with an owner. `revision` is the number of the transcript that is shown."""
-
-    id: UUID
-    title: str
-    owner: PersonName
-    source: RecordingSource
-    state: RecordingState
-    is_organisation_wide: bool
-    language: Annotated[str, Field(description="As heard; empty before, and without speech.")]
-    duration_ms: int
-    size_bytes: int
-    container: str
-    codec: str
-    has_audio: Annotated[bool, Field(description="False once retention has removed it.")]
-    revision: int | None
-    notice: str
-    problem: Problem | None
-    created_at: datetime
-    recorded_at: datetime
-    expires_at: datetime | None
-
-    @staticmethod
-    def of(recording: Recording) -> RecordingOut:
-        revision, problem = recording.current_revision, None
-        if recording.problem_code:
-            problem = Problem(code=recording.problem_code, sentence=recording.problem)
-        return RecordingOut(
-            id=recording.id,
-            title=recording.title,
-            owner=PersonName.of(recording.owner),
-            source=RecordingSource(recording.source),
-            state=RecordingState(recording.state),
-            is_organisation_wide=recording.is_organisation_wide,
-            language=recording.language,
-            duration_ms=recording.duration_ms,
-            size_bytes=recording.size_bytes,
-            container=recording.container,
-            codec=recording.codec,
-            has_audio=recording.audio_removed_at is None,
-            revision=None if revision is None else revision.number,
-            notice=recording.notice,
-            problem=problem,
-            created_at=recording.created_at,
-            recorded_at=recording.recorded_at,
-            expires_at=recording.expires_at,
-        )
-
-
-class RecordingFilter(Schema):
-    """Which recordings of those that this person may read."""
-
-    q: Annotated[Line, Field(max_length=LONGEST_QUERY, description="Words of the title.")] = ""
-    state: RecordingState | None = None
-    source: RecordingSource | None = None
-    owner: Annotated[Literal["me", "others", "anybody"], Field(description="Whose recordings.")] = (
-        "anybody"
-    )
-    language: Annotated[Line, Field(max_length=16)] = ""
-    created_from: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
-
-    def among(self, recordings: QuerySet[Recording], user: User) -> QuerySet[Recording]:
-        """Those that fit."""
-        wanted = Q()
-        if self.q:
-            wanted &= Q(title__icontains=self.q)
-        if self.state is not None:
-            wanted &= Q(state=self.state)
-        if self.source is not None:
-            wanted &= Q(source=self.source)
-        if self.owner != "anybody":
-            own = Q(owner=user)
-            wanted &= own if self.owner == "me" else ~own
-        if self.language:
-            wanted &= Q(language=self.language)
-        if self.created_from is not None:
-            wanted &= Q(created_at__gte=self.created_from)
-        if self.created_before is not None:
-            wanted &= Q(created_at__lt=self.created_before)
-        return recordings.filter(wanted)
+    path: Annotated[
+        Line,
+        Field(
+            max_length=4096,
+            description="Absolute, beneath a folder that the administrator has listed.",
+        ),
+    ] = ""
 
 
 @router.get("", auth=READS, response=Page[RecordingOut])
@@ -125,7 +57,120 @@ def list_recordings(
     return Page(items=[RecordingOut.of(row) for row in rows], next_cursor=next_cursor)
 
 
-@router.get("/{recording_id}", auth=READS, response=RecordingOut)
-def read_recording(request: ApiRequest, recording_id: UUID) -> RecordingOut:
+@router.post("", auth=WRITES, response={202: UploadOut})
+@once_by_key(in_one_transaction=False)
+def create_recording(
+    request: ApiRequest,
+    asked: Form[NewRecording],
+    file: File[UploadedFile | None] = None,
+) -> HttpResponse:
+    """Hand in a small recording as the `file` of a form, or name one of the server by its `path`.
+
+    It is checked first: the answer is the upload, whose state tells when it has become a recording
+    (with the same id), or why it was refused. What is larger than 16 MB comes by tus
+    (`/api/v1/uploads/`).
+    """
+    if (file is None) == (not asked.path):
+        raise InvalidInputError("Send either a `file` or the `path` of one.")
+    options = asked.read()
+    if file is None:
+        upload = intake_folder.create_upload_of_path(
+            owner=request.auth, path=asked.path, options=options
+        )
+    else:
+        upload = uploads.create_upload(
+            owner=request.auth,
+            display_name=file.name or "",
+            length_bytes=file.size or 0,
+            options=options,
+        )
+        upload = uploads.append_upload(upload=upload, offset_bytes=0, chunks=file.chunks())
+    location = reverse("api_upload", args=[upload.id])
+    return tagged(request, UploadOut.of(upload), status=202, location=location)
+
+
+@router.get("/trash", auth=READS, response=Page[RecordingOut])
+def list_trash(request: ApiRequest, paging: Query[Paging]) -> Page[RecordingOut]:
+    """What of your own lies in the trash, what came there last first."""
+    trashed = selectors.trashed_recordings_of(request.auth).select_related("current_revision")
+    rows, next_cursor = newest_first(trashed, paging, by="trashed_at")
+    return Page(items=[RecordingOut.of(row) for row in rows], next_cursor=next_cursor)
+
+
+@router.get("/{recording_id}", auth=READS, response={200: RecordingOut, 304: None})
+def read_recording(request: ApiRequest, recording_id: UUID) -> HttpResponse:
     """One recording."""
-    return RecordingOut.of(selectors.access_recording_by_id(request.auth, recording_id))
+    recording = selectors.access_recording_by_id(request.auth, recording_id)
+    return tagged(request, RecordingOut.of(recording))
+
+
+@router.patch("/{recording_id}", auth=WRITES, response=RecordingOut)
+def change_recording(
+    request: ApiRequest, recording_id: UUID, change: RecordingChange
+) -> HttpResponse:
+    """Change its title (editors too), or who may read it and how long it is kept (its owner)."""
+    asked = change.model_fields_set
+    with transaction.atomic():
+        if asked <= {"title"}:
+            recording = selectors.access_editable_recording_by_id(request.auth, recording_id)
+        else:
+            recording = selectors.access_own_recording_by_id(request.auth, recording_id)
+        recording = _held(recording)
+        check_unchanged(request, RecordingOut.of(recording))
+        _change(recording, change, request.auth)
+    return tagged(request, RecordingOut.of(recording))
+
+
+@router.delete("/{recording_id}", auth=WRITES, response={204: None})
+def delete_recording(request: ApiRequest, recording_id: UUID) -> HttpResponse:
+    """Move your recording to the trash."""
+    with transaction.atomic():
+        recording = selectors.access_own_recording_by_id(request.auth, recording_id)
+        recording = _held(recording)
+        check_unchanged(request, RecordingOut.of(recording))
+        trash.trash_recording(recording=recording, trashed_by=request.auth)
+    return HttpResponse(status=204)
+
+
+@router.post("/{recording_id}/restore", auth=WRITES, response=RecordingOut)
+def restore_recording(request: ApiRequest, recording_id: UUID) -> HttpResponse:
+    """Take your recording out of the trash again."""
+    trashed = selectors.access_trashed_recording_by_id(request.auth, recording_id)
+    restored = trash.restore_recording(recording=trashed, restored_by=request.auth)
+    return tagged(request, RecordingOut.of(restored))
+
+
+@router.api_operation(["GET", "HEAD"], "/{recording_id}/media", auth=READS, response=bytes)
+def read_media(request: ApiRequest, recording_id: UUID) -> HttpResponseBase:
+    """The audio, as the page plays it; ranges of bytes may be asked for."""
+    return media.recording_media(request, recording_id=recording_id)
+
+
+def _held(recording: Recording) -> Recording:
+    """As it is now, and changed by nobody else until the transaction ends."""
+    held = (
+        Recording.objects.select_for_update(of=("self",))
+        .select_related("owner", "current_revision")
+        .filter(id=recording.id)
+        .first()
+    )
+    if held is None:
+        raise NotFoundError
+    return held
+
+
+def _change(recording: Recording, change: RecordingChange, user: User) -> None:
+    asked = change.model_fields_set
+    if change.title is not None:
+        recordings.rename_recording(recording=recording, title=change.title, renamed_by=user)
+    if change.is_organisation_wide is not None:
+        sharing.set_audience(
+            thing=recording, is_organisation_wide=change.is_organisation_wide, set_by=user
+        )
+    if "team" in asked:
+        team = user.teams.filter(id=change.team).first()
+        if team is None and change.team is not None:
+            raise InvalidInputError("Choose one of your own teams. Nothing was changed.")
+        retention.set_team(recording=recording, team=team, changed_by=user)
+    if "expires_at" in asked:
+        retention.set_expiry(recording=recording, expires_at=change.expires_at, changed_by=user)

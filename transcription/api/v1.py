@@ -8,9 +8,19 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
+from transcription.api import (
+    glossary,
+    jobs,
+    live_captions,
+    live_sessions,
+    recordings,
+    shares,
+    transcripts,
+    webhooks,
+)
+from transcription.api.answers import JsonRenderer
 from transcription.api.border import guarded, handle_errors
 from transcription.api.openapi import Description, DocsPage
-from transcription.api.recordings import router as recordings
 
 DESCRIPTION = """Everything that the pages can do, for tools.
 
@@ -45,9 +55,20 @@ api = RestApi(
     title="Transcription server",
     version="1",
     description=DESCRIPTION,
+    renderer=JsonRenderer(),
     docs=DocsPage(),
     docs_url="/docs",
     urls_namespace="api-v1",
 )
 handle_errors(api)
-api.add_router("/recordings", recordings, tags=["recordings"])
+api.add_router("/recordings", recordings.router, tags=["recordings"])
+api.add_router("/recordings", shares.of_recordings, tags=["recordings"])
+api.add_router("/recordings", transcripts.router, tags=["transcripts"])
+api.add_router("/recordings", glossary.of_recordings, tags=["glossary"])
+api.add_router("/recordings", jobs.of_recordings, tags=["jobs"])
+api.add_router("/jobs", jobs.router, tags=["jobs"])
+api.add_router("/live-sessions", live_sessions.router, tags=["live sessions"])
+api.add_router("/live-sessions", live_captions.router, tags=["live sessions"])
+api.add_router("/live-sessions", shares.of_live_sessions, tags=["live sessions"])
+api.add_router("/glossary", glossary.router, tags=["glossary"])
+api.add_router("/webhooks", webhooks.router, tags=["webhooks"])

@@ -1,10 +1,15 @@
-"""Text as it may come in requests."""
+"""Words and keys as they may come in requests."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator
+
+from transcription.errors import NotFoundError
+
+MOST_KEY: Final = 2**63
+"""What a database takes for a whole number."""
 
 
 def _without_nul(text: str) -> str:
@@ -15,3 +20,10 @@ def _without_nul(text: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_without_nul)]
+
+
+def check_key(key: int) -> int:
+    """A key of the database. Raises NotFoundError for a number that none can be."""
+    if not 0 < key < MOST_KEY:
+        raise NotFoundError
+    return key

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
-from django.http import HttpRequest
-
-from transcription.errors import NotAuthenticatedError
+from transcription.services.session_access import user_of_session
 from webapp.accounts.models import User
 
 
@@ -17,9 +13,4 @@ def user_of_cookie(scope: dict[str, Any]) -> User:
 
     Synchronous: database. Raises NotAuthenticatedError.
     """
-    request = HttpRequest()
-    request.session = SessionStore(scope["session"].session_key)
-    user = get_user(request)
-    if not isinstance(user, User) or not user.is_active:
-        raise NotAuthenticatedError
-    return user
+    return user_of_session(scope["session"].session_key)

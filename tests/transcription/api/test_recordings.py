@@ -7,13 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from tests.fakes.recordings import make_recording
-from transcription.models import Recording, RecordingSource, RecordingState
-from webapp.accounts.models import ApiToken, Scope, User
+from transcription.models import Recording, RecordingSource, RecordingState, Upload
+from transcription.queue import Task
+from transcription.services import sharing
+from webapp.accounts.models import ApiToken, Scope, Team, User
 
 pytestmark = pytest.mark.django_db
 
@@ -24,6 +27,12 @@ LIST = "/api/v1/recordings"
 def titles(response: Any) -> list[str]:
     assert response.status_code == 200, response.content
     return [item["title"] for item in response.json()["items"]]
+
+
+def patch(client: Client, recording: Recording, change: Any, **arguments: Any) -> Any:
+    return client.patch(
+        f"{LIST}/{recording.id}", change, content_type="application/json", **arguments
+    )
 
 
 def test_one_recording_is_told_as_it_is(client_of: ClientOf, alice: User) -> None:
@@ -129,6 +138,176 @@ def test_bad_input_is_refused_with_a_sentence(
     response = client_of(alice).get(LIST, query)
     assert response.status_code == 400
     assert response.json()["code"] == "invalid_input"
+
+
+def test_a_title_is_changed(client_of: ClientOf, alice: User) -> None:
+    recording = make_recording(alice)
+    response = patch(client_of(alice), recording, {"title": " A  new\ttitle "})
+    assert response.status_code == 200
+    assert response.json()["title"] == "A new title"
+    assert Recording.objects.get().title == "A new title"
+
+
+def test_an_editor_changes_the_title_and_no_more(
+    client_of: ClientOf, alice: User, bob: User, charlie: User
+) -> None:
+    recording = make_recording(alice)
+    sharing.share_with(thing=recording, sharer=alice, with_=bob, can_edit=True)
+    sharing.share_with(thing=recording, sharer=alice, with_=charlie, can_edit=False)
+    assert patch(client_of(bob), recording, {"title": "Edited"}).status_code == 200
+    for change in ({"is_organisation_wide": True}, {"expires_at": None}, {"team": None}):
+        assert patch(client_of(bob), recording, change).status_code == 404
+    assert patch(client_of(charlie), recording, {"title": "Mine"}).status_code == 404
+    assert client_of(bob).delete(f"{LIST}/{recording.id}").status_code == 404
+
+
+def test_the_owner_says_who_reads_and_until_when(client_of: ClientOf, alice: User) -> None:
+    recording = make_recording(alice)
+    team = Team.objects.create(name="Sales")
+    team.members.add(alice)
+    until = (timezone.now() + timedelta(days=9)).isoformat()
+    change = {"is_organisation_wide": True, "team": team.pk, "expires_at": until}
+    body = patch(client_of(alice), recording, change).json()
+    assert body["is_organisation_wide"] is True
+    assert body["team"] == team.pk
+    recording.refresh_from_db()
+    assert recording.expires_at is not None
+    assert recording.team == team
+    body = patch(client_of(alice), recording, {"team": None, "expires_at": None}).json()
+    assert (body["team"], body["expires_at"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"title": ""},
+        {"title": "\u200b"},
+        {"title": "a\0b"},
+        {"title": "x" * 301},
+        {"team": 12345},
+        {"expires_at": "2020-01-01T00:00:00Z"},
+        {"expires_at": "tomorrow"},
+        "no object",
+    ],
+)
+def test_a_change_that_cannot_be_changes_nothing(
+    client_of: ClientOf, alice: User, change: Any
+) -> None:
+    recording = make_recording(alice)
+    response = patch(client_of(alice), recording, change)
+    assert response.status_code == 400
+    assert response["Content-Type"] == "application/problem+json"
+    recording.refresh_from_db()
+    assert (recording.title, recording.team, recording.expires_at) == ("Budget meeting", None, None)
+
+
+def test_an_edit_of_something_that_has_changed_is_refused(client_of: ClientOf, alice: User) -> None:
+    recording, client = make_recording(alice), client_of(alice)
+    read = client.get(f"{LIST}/{recording.id}")
+    known = {"If-Match": read["ETag"]}
+    first = patch(client, recording, {"title": "First"}, headers=known)
+    assert first.status_code == 200
+    assert first["ETag"] != read["ETag"]
+    second = patch(client, recording, {"title": "Second"}, headers=known)
+    assert second.status_code == 412
+    assert second.json()["code"] == "changed_meanwhile"
+    assert client.delete(f"{LIST}/{recording.id}", headers=known).status_code == 412
+    assert Recording.objects.get().title == "First"
+    assert patch(client, recording, {"title": "Any"}, headers={"If-Match": "*"}).status_code == 200
+
+
+def test_who_has_it_already_gets_304(client_of: ClientOf, alice: User) -> None:
+    recording, client = make_recording(alice), client_of(alice)
+    tag = client.get(f"{LIST}/{recording.id}")["ETag"]
+    again = client.get(f"{LIST}/{recording.id}", headers={"If-None-Match": tag})
+    assert again.status_code == 304
+    assert again.content == b""
+
+
+def test_deleted_is_in_the_trash_and_comes_back(client_of: ClientOf, alice: User) -> None:
+    recording, client = make_recording(alice), client_of(alice)
+    assert client.delete(f"{LIST}/{recording.id}").status_code == 204
+    assert client.get(f"{LIST}/{recording.id}").status_code == 404
+    assert titles(client.get(f"{LIST}/trash")) == ["Budget meeting"]
+    restored = client.post(f"{LIST}/{recording.id}/restore")
+    assert restored.status_code == 200
+    assert titles(client.get(LIST)) == ["Budget meeting"]
+    assert client.post(f"{LIST}/{recording.id}/restore").status_code == 404
+
+
+def test_a_held_recording_is_not_deleted(client_of: ClientOf, alice: User) -> None:
+    recording = make_recording(alice, is_held=True)
+    response = client_of(alice).delete(f"{LIST}/{recording.id}")
+    assert response.status_code == 409
+    assert Recording.objects.get().trashed_at is None
+
+
+def test_a_stranger_changes_and_deletes_nothing(
+    client_of: ClientOf, alice: User, charlie: User
+) -> None:
+    recording, stranger = make_recording(alice), client_of(charlie)
+    assert patch(stranger, recording, {"title": "Mine"}).status_code == 404
+    assert stranger.delete(f"{LIST}/{recording.id}").status_code == 404
+    assert stranger.get(f"{LIST}/{recording.id}/media").status_code == 404
+
+
+def test_a_small_file_is_taken_and_checked(
+    client_of: ClientOf,
+    alice: User,
+    sent: list[tuple[str, ...]],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    form = {"file": SimpleUploadedFile("talk.wav", b"RIFF and more"), "language": "en"}
+    with django_capture_on_commit_callbacks(execute=True):
+        response = client_of(alice).post(LIST, {**form, "speakers": "2"})
+    assert response.status_code == 202, response.content
+    body = response.json()
+    assert (body["state"], body["display_name"]) == ("checking", "talk.wav")
+    upload = Upload.objects.get()
+    assert (upload.language, upload.speaker_count) == ("en", 2)
+    assert upload.part_path.read_bytes() == b"RIFF and more"
+    assert (Task.CHECK_UPLOAD.value, str(upload.id)) in sent
+    assert response["Location"].endswith(f"/api/v1/uploads/{upload.id}")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"file": SimpleUploadedFile("talk.wav", b"RIFF"), "path": "/srv/talk.wav"},
+        {"file": SimpleUploadedFile("talk.wav", b"RIFF"), "language": "!"},
+        {"file": SimpleUploadedFile("talk.wav", b"RIFF"), "speakers": "many"},
+        {"file": "no file"},
+    ],
+)
+def test_a_form_that_says_nothing_clear_is_refused(
+    client_of: ClientOf, alice: User, form: dict[str, Any]
+) -> None:
+    response = client_of(alice).post(LIST, form)
+    assert response.status_code == 400
+    assert not Upload.objects.exists()
+
+
+def test_an_empty_file_is_refused_as_audio(client_of: ClientOf, alice: User) -> None:
+    response = client_of(alice).post(LIST, {"file": SimpleUploadedFile("talk.wav", b"")})
+    assert response.status_code == 422
+    assert not Upload.objects.exists()
+
+
+def test_a_path_is_for_service_accounts_and_administrators(
+    client_of: ClientOf, alice: User
+) -> None:
+    response = client_of(alice).post(LIST, {"path": "/srv/talk.wav"})
+    assert response.status_code == 403
+
+
+def test_audio_is_read_in_ranges(client_of: ClientOf, alice: User) -> None:
+    recording = make_recording(alice, content=b"0123456789")
+    client = client_of(alice)
+    response = client.get(f"{LIST}/{recording.id}/media", headers={"Range": "bytes=2-4"})
+    assert response.status_code == 206
+    assert response["Content-Range"] == "bytes 2-4/10"
+    assert response["Content-Type"] == "audio/mpeg"
 
 
 def test_another_method_gets_405_as_problem_json(client_of: ClientOf, alice: User) -> None:

@@ -1,4 +1,4 @@
-"""REST v1: people, as others see them."""
+"""People: as others see them, and as administrators do."""
 
 from __future__ import annotations
 
