@@ -17,6 +17,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from transcription.queue import BATCH, CHORES, Task, send
 from transcription.runners.ending import watch_for_end
 from transcription.services import (
+    idempotency,
     intake_folder,
     jobs,
     purge,
@@ -90,6 +91,7 @@ def sweep_orphans() -> None:
 @shared_task(name=Task.FORGET_LOGINS.value)
 def forget_logins() -> None:
     SessionStore.clear_expired()
+    idempotency.forget_old_requests()
 
 
 @shared_task(name=Task.FORGET_AUDIT.value)
