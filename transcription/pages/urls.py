@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 from transcription.pages import (
     glossary,
     home,
+    keeping,
     linked_captions,
     linked_recordings,
     live,
@@ -29,6 +30,7 @@ urlpatterns = [
     *linked_recordings.urlpatterns,
     *tracks.urlpatterns,
     *trash.urlpatterns,
+    *keeping.urlpatterns,
     *speakers.urlpatterns,
     *glossary.urlpatterns,
     *webhooks.urlpatterns,
@@ -37,12 +39,12 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),
     path("profile/", profile.profile, name="profile"),
-    path("profile/language/", profile.speech_language, name="speech_language"),
-    path("uploads/<uuid:upload_id>/status/", uploads.upload_status, name="upload_status"),
     path(
         "profile/sessions/<int:session_id>/end/", profile.end_session, name="profile_session_end"
     ),
     path("profile/sessions/end/", profile.end_other_sessions, name="profile_sessions_end"),
+    path("profile/language/", profile.speech_language, name="speech_language"),
+    path("uploads/<uuid:upload_id>/status/", uploads.upload_status, name="upload_status"),
     # Who shortens the address of a recording means the list.
     path("recordings/", RedirectView.as_view(pattern_name="home")),
     path("recordings/<uuid:recording_id>/", recordings.recording, name="recording"),
