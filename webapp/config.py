@@ -173,6 +173,16 @@ class Settings(BaseSettings):
     """Where people reach the site (`https://captions.example.org`), for links in mail and on the
     command line; empty means the first of allowed_hosts on our own port."""
 
+    @field_validator("oidc_url")
+    @classmethod
+    def _is_safe(cls, value: str) -> str:
+        """What the provider says is believed because of TLS, so nothing else will do."""
+        address = urlsplit(value)
+        is_here = address.hostname in {"localhost", "127.0.0.1", "::1"}
+        if value and not (address.scheme == "https" or (address.scheme == "http" and is_here)):
+            raise ValueError("the OpenID provider must have an https:// address")
+        return value.rstrip("/")
+
     def is_embedded(self, url: str) -> bool:
         """Whether the server at `url` (the broker's or the audio server's) is ours to start."""
         return self.embedded_servers and urlsplit(url).hostname == "127.0.0.1"

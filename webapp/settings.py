@@ -198,6 +198,8 @@ SOCIALACCOUNT_PROVIDERS = {
     }
 }
 
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # nobody makes this server write to strangers
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if SITE.is_https else "http"
 
 # Without a mail server nothing is sent: an administrator hands out links (`manage.py invite`).

@@ -36,4 +36,5 @@ urlpatterns = [
 handler400 = "transcription.pages.errors.bad_request"
 handler403 = "transcription.pages.errors.permission_denied"
 handler404 = "transcription.pages.errors.not_found"
+handler429 = "transcription.pages.errors.too_many_requests"  # read by allauth
 handler500 = "transcription.pages.errors.server_error"

@@ -113,6 +113,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_page(request, 404)
 
 
+def too_many_requests(request: HttpRequest) -> HttpResponse:
+    return error_page(request, 429)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Rendered without the request: nothing that may have failed is touched again."""
     page = render_to_string("error.html", {"status": 500, "said": PAGES[500], "is_bare": True})

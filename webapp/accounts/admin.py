@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -23,12 +24,16 @@ class PersonCreationForm(AdminUserCreationForm[User]):
 class PersonChangeForm(UserChangeForm[User]):
     class Meta:
         model = User
-        fields = ("email", "name", "role", "is_active", "time_zone")
+        fields = ("email", "name", "time_zone")
 
 
 @admin.register(User)
 class PersonAdmin(UserAdmin[User]):
-    """Makes people and changes their role; `is_staff` and `is_superuser` follow the role."""
+    """Makes people and mends their names and addresses.
+
+    Roles and disabling have a page in the administration, which looks after the last administrator
+    and ends sessions.
+    """
 
     form = PersonChangeForm
     add_form = PersonCreationForm
@@ -36,7 +41,7 @@ class PersonAdmin(UserAdmin[User]):
     list_filter = ("role", "is_active")
     search_fields = ("email", "name")
     ordering = ("email",)
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields = ("role", "is_active", "last_login", "date_joined")
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("email", "password")}),
@@ -54,8 +59,13 @@ class PersonAdmin(UserAdmin[User]):
     def save_model(
         self, request: HttpRequest, obj: User, form: forms.ModelForm[User], change: bool
     ) -> None:
-        obj.is_staff = obj.is_superuser = obj.role == Role.ADMINISTRATOR
+        if not change:
+            obj.is_staff = obj.is_superuser = obj.role == Role.ADMINISTRATOR
         super().save_model(request, obj, form, change)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Sequence[str]:
+        fields: Sequence[str] = super().get_readonly_fields(request, obj)
+        return fields if obj else [name for name in fields if name != "role"]
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """People are disabled, not deleted: deleting would take their recordings along."""

@@ -28,7 +28,11 @@ class Role(models.TextChoices):
 
 
 class UserManager(BaseUserManager["User"]):
-    """Makes people by e-mail address."""
+    """Makes people by e-mail address, which is written small: allauth looks it up so."""
+
+    @classmethod
+    def normalize_email(cls, email: str | None) -> str:
+        return (email or "").strip().lower()
 
     def create_user(self, email: str, password: str | None = None, **fields: object) -> User:
         user = self.model(email=self.normalize_email(email), **fields)

@@ -36,7 +36,7 @@ def invite_person(
 
     Raises InvalidPersonError, PeopleError where the address is known.
     """
-    email = User.objects.normalize_email(email.strip())
+    email = User.objects.normalize_email(email)
     _check_role(role)
     try:
         validate_email(email)

@@ -11,6 +11,7 @@ import contextlib
 from allauth.account.forms import ResetPasswordForm
 from allauth.core import ratelimit
 from django import forms
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -20,12 +21,11 @@ from webapp.accounts import people
 from webapp.accounts.errors import PeopleError
 from webapp.accounts.models import User
 from webapp.accounts.single_sign_on import may_sign_up
-from webapp.config import site_settings
 
 
 def is_open() -> bool:
     """Without mail nobody could prove their address; single sign-on proves it by itself."""
-    site = site_settings()
+    site = settings.SITE
     return bool(site.open_domains and site.email_url)
 
 
@@ -52,9 +52,9 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         return render(request, "account/signup_closed.html")
     form = SignUpForm(request.POST or None)
     if request.method == "GET" or not form.is_valid():
-        context = {"form": form, "domains": site_settings().open_domains}
+        context = {"form": form, "domains": settings.SITE.open_domains}
         return render(request, "account/signup.html", context, status=400 if form.errors else 200)
-    refusal: HttpResponse | None = ratelimit.consume_or_429(request, action="reset_password")
+    refusal: HttpResponse | None = ratelimit.consume_or_429(request, action="signup")
     if refusal is not None:
         return refusal
     address = form.cleaned_data["email"]

@@ -14,6 +14,7 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from allauth.socialaccount.providers.openid_connect.views import login as begin
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from requests import RequestException
@@ -21,14 +22,14 @@ from requests import RequestException
 from webapp.accounts.audit import record_act
 from webapp.accounts.backends import may_log_in
 from webapp.accounts.models import Act, User
-from webapp.config import site_settings
 
 log = structlog.get_logger(__name__)
 
 
 def may_sign_up(address: str) -> bool:
     """Whether whoever owns this address may have an account without an invitation."""
-    return address.rpartition("@")[2].lower() in site_settings().open_domains
+    domains: list[str] = settings.SITE.open_domains
+    return address.rpartition("@")[2].lower() in domains
 
 
 def log_in(request: HttpRequest, provider_id: str) -> HttpResponse:

@@ -63,7 +63,7 @@ def is_in(client: Client) -> bool:
 def test_invited_person_has_no_password_and_is_told_of(administrator: User) -> None:
     person = people.invite_person(email=" Dan@Example.org ", name="Dan", invited_by=administrator)
     assert (person.email, person.role, person.has_usable_password()) == (
-        "Dan@example.org",
+        "dan@example.org",
         Role.STAFF,
         False,
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.core.validators import validate_email
 
-from webapp.accounts.links import password_link
+from webapp.accounts import people
+from webapp.accounts.errors import PeopleError
 from webapp.accounts.models import Role, User
 
 
@@ -25,19 +24,19 @@ class Command(BaseCommand):
         parser.add_argument("--administrator", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        email = User.objects.normalize_email(options["email"])
         try:
-            validate_email(email)
-        except ValidationError:
-            raise CommandError(f"{email} is not an e-mail address.") from None
-        user = User.objects.filter(email__iexact=email).first()
-        if user is None:
-            user = User.objects.create_user(email, None, name=options["name"])
-        if not user.is_active:
-            raise CommandError(f"{email} is disabled; an administrator can enable the account.")
-        if options["administrator"]:
-            user.role = Role.ADMINISTRATOR
-            user.is_staff = user.is_superuser = True
-            user.save(update_fields=["role", "is_staff", "is_superuser"])
+            user, link = self._invite(**options)
+        except PeopleError as error:
+            raise CommandError(error.text) from None
         self.stderr.write(f"{user.email}, {user.get_role_display()}. Works once, for three days:")
-        self.stdout.write(password_link(user=user))
+        self.stdout.write(link)
+
+    def _invite(self, *, email: str, name: str, administrator: bool, **_: Any) -> tuple[User, str]:
+        user = User.objects.filter(email=User.objects.normalize_email(email)).first()
+        if user is None:
+            user = people.invite_person(email=email, name=name, invited_by=None)
+        if not user.is_active:
+            raise PeopleError(f"{email} is disabled; an administrator can enable the account.")
+        if administrator:
+            user = people.change_role(person=user, role=Role.ADMINISTRATOR, changed_by=None)
+        return user, people.make_password_link(person=user, made_by=None)
