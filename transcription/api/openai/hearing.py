@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Final
 from uuid import uuid4
@@ -42,9 +42,11 @@ LEFTOVER_HOURS: Final = 24.0
 class Hearing:
     """Whoever calls `begin` calls `end`, whatever happens."""
 
-    def __init__(self, user: User) -> None:
+    def __init__(self, user: User, *, still_allowed: Callable[[], User]) -> None:
+        """`still_allowed` raises where `user` may ask no more; it is called in a thread."""
         self._id = uuid4()
         self._user = user
+        self._still_allowed = still_allowed
         self._segments: list[Segment] = []
 
     async def begin(self, asked: Asked) -> None:
@@ -66,7 +68,7 @@ class Hearing:
     async def growing(self) -> AsyncIterator[list[Segment]]:
         """All final segments so far, at each look until the last is among them.
 
-        Raises RefusedError, NotFoundError.
+        Raises RefusedError, NotFoundError, and where rights have ended meanwhile.
         """
         async for _ in self._looks():
             is_done = await in_thread(self._read_on)()
@@ -75,7 +77,7 @@ class Hearing:
                 return
 
     async def heard(self) -> Heard:
-        """Until the transcript is complete. Raises RefusedError, NotFoundError."""
+        """Until the transcript is complete. Raises as `growing` does."""
         async for _ in self._looks():
             job = await in_thread(self._job)()
             if job is not None and job.state == JobState.DONE:
@@ -96,15 +98,16 @@ class Hearing:
 
     def _store(self, asked: Asked) -> None:
         hours = settings.SITE.openai_keep_hours or LEFTOVER_HOURS
-        upload = uploads.create_upload(
-            owner=self._user,
-            display_name=asked.file.name or "",
-            length_bytes=asked.file.size or 0,
-            options=asked.options,
-            recording_expires_at=timezone.now() + timedelta(hours=hours),
-            upload_id=self._id,
-        )
-        uploads.append_upload(upload=upload, offset_bytes=0, chunks=asked.file.chunks())
+        with asked.file.open() as file:  # Django closes it only where there is an answer to send
+            upload = uploads.create_upload(
+                owner=self._user,
+                display_name=asked.file.name or "",
+                length_bytes=asked.file.size or 0,
+                options=asked.options,
+                recording_expires_at=timezone.now() + timedelta(hours=hours),
+                upload_id=self._id,
+            )
+            uploads.append_upload(upload=upload, offset_bytes=0, chunks=file.chunks())
 
     def _job(self) -> Job | None:
         """The job of the recording; None while the upload is checked."""
@@ -124,6 +127,7 @@ class Hearing:
 
     def _read_on(self) -> bool:
         """Read the segments that are new; True if there will be no more."""
+        self._still_allowed()
         job = self._job()
         if job is None:
             return False
@@ -133,8 +137,8 @@ class Hearing:
         return job.state == JobState.DONE
 
     def _read_all(self) -> Heard:
-        """As the pages show it. Rights may have changed meanwhile."""
-        recording = selectors.access_recording_by_id(self._user, self._id)
+        """As the pages show it."""
+        recording = selectors.access_recording_by_id(self._still_allowed(), self._id)
         revision = transcripts.current_revision(recording)
         segments = [] if revision is None else transcripts.segments_of(revision)
         return Heard(

@@ -6,6 +6,7 @@ job that is under way, unless the site keeps what comes this way (`TRANSCRIBE_OP
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import AsyncIterator
@@ -14,13 +15,14 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from transcription.api.authentication import authenticate
 from transcription.api.openai.answers import write_answer, write_error_event, write_event
 from transcription.api.openai.border import endpoint, in_thread, refusal
 from transcription.api.openai.forms import UnknownModelError, read_form
 from transcription.api.openai.hearing import Hearing
 from transcription.api.openai.models import all_described, described, model_named
 from transcription.formats.documents import pieces_of
-from webapp.accounts.models import User
+from webapp.accounts.models import Scope, User
 
 SIGN_OF_LIFE_S: Final = 15.0
 """A proxy closes what is silent for longer."""
@@ -41,7 +43,8 @@ async def read_model(request: HttpRequest, user: User, name: str) -> HttpRespons
 @endpoint("POST")
 async def create_transcription(request: HttpRequest, user: User) -> HttpResponseBase:
     asked = await in_thread(read_form)(request)
-    hearing = Hearing(user)
+    still_allowed = functools.partial(authenticate, request, scope=Scope.TRANSCRIBE)
+    hearing = Hearing(user, still_allowed=still_allowed)
     is_handed_on = False
     try:
         await hearing.begin(asked)
