@@ -48,19 +48,25 @@ def body_limit_bytes(path: bytes) -> int:
     return MAX_BODY_BYTES_BY_PATH.get(path, MAX_BODY_BYTES)
 
 
-def too_large_response(limit_bytes: int) -> bytes:
+def too_large_response(path: bytes) -> bytes:
     """A whole HTTP response: 413 with problem JSON (RFC 9457), after which we close."""
-    body = json.dumps(
-        {
-            "type": "about:blank",
-            "title": "Payload Too Large",
-            "status": 413,
-            "code": "too_large",
-            "limit_bytes": limit_bytes,
-            "detail": f"A request to this address may hold {limit_bytes // 1024**2} MB. "
-            "Send a recording in pieces instead: the resumable way (tus) is /api/v1/uploads/.",
-        }
-    ).encode()
+    limit_bytes = body_limit_bytes(path)
+    sentence = (
+        f"A request to this address may hold {limit_bytes // 1024**2} MB. "
+        "Send a recording in pieces instead: the resumable way (tus) is /api/v1/uploads/."
+    )
+    problem: dict[str, Any] = {
+        "type": "about:blank",
+        "title": "Payload Too Large",
+        "status": 413,
+        "code": "too_large",
+        "limit_bytes": limit_bytes,
+        "detail": sentence,
+    }
+    if path.startswith(b"/v1/"):  # as clients of OpenAI's API read it
+        kind = "invalid_request_error"
+        problem["error"] = {"message": sentence, "type": kind, "param": None, "code": "too_large"}
+    body = json.dumps(problem).encode()
     return (
         b"HTTP/1.1 413 Payload Too Large\r\n"
         b"Content-Type: application/problem+json\r\n"
@@ -79,7 +85,8 @@ class BoundedRequest(WebRequest):
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802  # Twisted's name
         """The headers are in; `length` is None for a chunked body."""
-        self._limit_bytes = body_limit_bytes(self.channel._path.partition(b"?")[0])  # noqa: SLF001
+        self._asked_path = self.channel._path.partition(b"?")[0]  # noqa: SLF001
+        self._limit_bytes = body_limit_bytes(self._asked_path)
         super().gotLength(0 if length is not None and length > self._limit_bytes else length)
         if length is not None and length > self._limit_bytes:
             self._refuse()
@@ -101,7 +108,7 @@ class BoundedRequest(WebRequest):
         self._is_refused = True
         # Else Twisted would ask for the body that was just refused.
         self.requestHeaders.removeHeader(b"Expect")
-        self.channel.transport.write(too_large_response(self._limit_bytes))
+        self.channel.transport.write(too_large_response(self._asked_path))
         log.info("request_refused", reason="too_large", limit_bytes=self._limit_bytes)
         self.channel.callLater(LINGER_S, self._hang_up)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from openai import APIStatusError, AuthenticationError, OpenAI
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -156,6 +157,40 @@ def test_access_log_holds_no_query_and_no_key() -> None:
 def test_audio_endpoint_has_a_limit_of_its_own() -> None:
     assert body_limit_bytes(b"/v1/audio/transcriptions") == 64 * MIB
     assert body_limit_bytes(b"/api/v1/uploads/") == 16 * MIB
+
+
+def openai_client(port: int) -> OpenAI:
+    """Without a token that the process, which has no database, could look up."""
+    return OpenAI(
+        base_url=f"http://localhost:{port}/v1",
+        api_key="unused",
+        default_headers={"Authorization": "None"},
+        max_retries=0,
+    )
+
+
+def test_openai_s_client_is_told_the_limit_and_the_resumable_way(
+    web: tuple[int, subprocess.Popen[bytes]],
+) -> None:
+    port, process = web
+    before = resident_bytes(process)
+    with openai_client(port) as client, pytest.raises(APIStatusError) as refusal:
+        client.audio.transcriptions.create(model="whisper-1", file=("a.wav", bytes(65 * MIB)))
+    assert refusal.value.status_code == 413
+    assert "64 MB" in refusal.value.message
+    assert "/api/v1/uploads/" in refusal.value.message
+    assert resident_bytes(process) - before < 24 * MIB
+
+
+def test_a_body_within_the_limit_is_taken_in_bounded_memory(
+    web: tuple[int, subprocess.Popen[bytes]],
+) -> None:
+    """60 MB of a stranger's end on disk, and are forgotten with the answer."""
+    port, process = web
+    before = resident_bytes(process)
+    with openai_client(port) as client, pytest.raises(AuthenticationError):
+        client.audio.transcriptions.create(model="whisper-1", file=("a.wav", bytes(60 * MIB)))
+    assert resident_bytes(process) - before < 24 * MIB
 
 
 def test_request_after_a_refusal_is_answered(web: tuple[int, subprocess.Popen[bytes]]) -> None:
