@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Count, Model, Q, QuerySet
 from django.utils import timezone
 
 from transcription.errors import NotFoundError, UnknownLinkError
@@ -164,6 +164,17 @@ def access_job_by_id(user: Viewer, job_id: UUID | str) -> Job:
     return job
 
 
+def jobs_administered_by(user: Viewer) -> QuerySet[Job]:
+    """All that there are, for administrators. Raises NotFoundError for everybody else."""
+    jobs = Job.objects.filter(recording__in=recordings_administered_by(user)).defer("checkpoint")
+    return jobs.select_related("recording__owner").annotate(tries=Count("attempts"))
+
+
+def access_administered_job_by_id(user: Viewer, job_id: UUID | str) -> Job:
+    """For ending it, or beginning it anew, by administrators. Raises NotFoundError otherwise."""
+    return _first(jobs_administered_by(user).filter(id=job_id))
+
+
 def current_opening(user: User, thing: Recording | LiveSession) -> OpenedContent | None:
     """By which an administrator reads `thing` at this moment; None for whoever needs none."""
     if not user.is_administrator or thing.owner_id == user.pk:
@@ -204,11 +215,17 @@ def access_own_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveS
     return _first(_live_sessions().filter(owner=_person(user), id=session_id))
 
 
-def access_administered_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveSession:
-    """For opening it, by administrators. Raises NotFoundError otherwise."""
+def live_sessions_administered_by(user: Viewer) -> QuerySet[LiveSession]:
+    """What they are called, whose they are and how they stand, for administrators. Raises
+    NotFoundError for everybody else."""
     if not _person(user).is_administrator:
         raise NotFoundError
-    return _first(_live_sessions().filter(id=session_id))
+    return _live_sessions()
+
+
+def access_administered_live_session_by_id(user: Viewer, session_id: UUID | str) -> LiveSession:
+    """For opening it, by administrators. Raises NotFoundError otherwise."""
+    return _first(live_sessions_administered_by(user).filter(id=session_id))
 
 
 def _live_sessions() -> QuerySet[LiveSession]:

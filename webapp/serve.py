@@ -188,7 +188,9 @@ def main() -> None:
     gc.freeze()
     TlsHTTPFactory.settings = settings
     daphne.server.HTTPFactory = TlsHTTPFactory if settings.tls_certificate else BoundedHTTPFactory
-    start_beating(arguments.name, settings.broker_url)
+    from transcription.realtime.border import open_sockets  # needs what asgi has set up
+
+    start_beating(arguments.name, settings.broker_url, open_sockets)
     # Https without a certificate of our own means a proxy in front, which tells who is asking.
     has_proxy = settings.is_https and not settings.tls_certificate
     daphne.server.Server(

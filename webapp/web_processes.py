@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,16 +36,14 @@ class WebProcess:
     is_silent: bool
 
 
-def start_beating(name: str, broker_url: str) -> None:
-    """Say this process's name and sockets from now on, in a thread."""
+def start_beating(name: str, broker_url: str, open_sockets: Callable[[], int]) -> None:
+    """Say this process's name and how many sockets it has from now on, in a thread."""
     threading.Thread(
-        target=_beat_for_ever, args=(name, broker_url), name="web-beats", daemon=True
+        target=_beat_for_ever, args=(name, broker_url, open_sockets), name="web-beats", daemon=True
     ).start()
 
 
-def _beat_for_ever(name: str, broker_url: str) -> None:
-    from transcription.realtime.border import open_sockets
-
+def _beat_for_ever(name: str, broker_url: str, open_sockets: Callable[[], int]) -> None:
     broker = redis.Redis.from_url(broker_url, socket_timeout=30)
     while True:
         with contextlib.suppress(RedisError):  # the broker restarts: the next beat tells

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, QuerySet
@@ -189,10 +190,14 @@ def claim_next_job(*, worker: str) -> Claim | None:
     return None
 
 
+def queue_positions() -> dict[UUID, int]:
+    """By job: 1 for the one that is next."""
+    return {waiting.id: place for place, waiting in enumerate(_queue(timezone.now()), start=1)}
+
+
 def queue_position(*, job: Job) -> int:
     """1 for the job that is next; 0 for one that does not wait."""
-    order = [waiting.id for waiting in _queue(timezone.now())]
-    return order.index(job.id) + 1 if job.id in order else 0
+    return queue_positions().get(job.id, 0)
 
 
 # What the holder of a claim does ------------------------------------------------------------------

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from transcription.pages.administration import (
     audit,
+    engines,
+    jobs,
     openings,
     overview,
     people,
     retention,
+    storage,
     teams,
     tools,
 )
@@ -15,9 +18,12 @@ from transcription.pages.administration import (
 urlpatterns = [
     *overview.urlpatterns,
     *audit.urlpatterns,
+    *engines.urlpatterns,
+    *jobs.urlpatterns,
     *openings.urlpatterns,
     *people.urlpatterns,
     *retention.urlpatterns,
+    *storage.urlpatterns,
     *teams.urlpatterns,
     *tools.urlpatterns,
 ]

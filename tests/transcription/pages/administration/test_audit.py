@@ -20,21 +20,7 @@ from transcription.pages.administration import audit as page
 from webapp.accounts.audit import acts_from, note_token, record_act
 from webapp.accounts.models import Act, AuditEntry, User
 
-ClientOf = Callable[[User | None], Client]
 ADDRESS = "/administration/audit/"
-
-
-@pytest.fixture
-def admin(administrator: User) -> User:
-    return administrator
-
-
-@pytest.fixture
-def client(admin: User, client_of: ClientOf) -> Client:
-    """Logged in, with a log that does not tell it."""
-    client = client_of(admin)
-    AuditEntry.objects.all().delete()
-    return client
 
 
 @pytest.fixture

@@ -17,11 +17,6 @@ ClientOf = Callable[[User | None], Client]
 FRONT = "/administration/"
 
 
-@pytest.fixture
-def admin(administrator: User) -> User:
-    return administrator
-
-
 @pytest.mark.parametrize("pattern", urlpatterns, ids=lambda pattern: str(pattern.pattern) or "/")
 def test_every_page_hides_from_others_than_administrators(
     alice: User, client_of: ClientOf, pattern: URLPattern
