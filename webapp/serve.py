@@ -8,6 +8,7 @@ SO_REUSEPORT, and the kernel spreads the connections among those that listen.
 Twisted would parse a multipart form into memory before Django sees it (a 1 GB form took 11.5 GB),
 and spool a body of any size to disk. Here form parsing is off, and a body above its path's limit is
 answered with 413 as soon as its length is known. Recordings come in pieces of 8 MB (tus) instead.
+What is within the limit is read from disk as the application asks for it (`request_bodies`).
 
 Touches names that Daphne and Twisted do not document: `daphne.server.HTTPFactory`, and the
 channel's `_path`. Both packages are pinned, and `tests/webapp/test_serve.py` holds the behaviour.
@@ -23,11 +24,12 @@ from typing import Any
 
 import daphne.server  # first: it installs Twisted's asyncio reactor
 import structlog
-from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.http_protocol import HTTPFactory
 
 from webapp.config import Settings, site_settings
 from webapp.logs import without_keys
 from webapp.plain_http import FirstByte, tls_factory
+from webapp.request_bodies import FiledRequest, FiledServer
 from webapp.weak_secrets import weak_key
 from webapp.web_processes import ONLY_NAME, start_beating
 
@@ -75,7 +77,7 @@ def too_large_response(path: bytes) -> bytes:
     )
 
 
-class BoundedRequest(WebRequest):
+class BoundedRequest(FiledRequest):
     """A request whose body is never parsed by Twisted and never exceeds its path's limit."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -193,7 +195,7 @@ def main() -> None:
     start_beating(arguments.name, settings.broker_url, open_sockets)
     # Https without a certificate of our own means a proxy in front, which tells who is asking.
     has_proxy = settings.is_https and not settings.tls_certificate
-    daphne.server.Server(
+    FiledServer(
         application=application,
         endpoints=[endpoint(settings, is_shared=arguments.shared)],
         action_logger=log_request,
