@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja.security.base import AuthBase
 
 from transcription.api.authentication import authenticate
-from transcription.errors import TooFastError
+from transcription.errors import NotFoundError, TooFastError
 from transcription.services import rate_limits
 from transcription.services.rate_limits import Allowance
 from webapp.accounts.models import Scope, User
@@ -43,8 +43,18 @@ class Access(AuthBase):
         return user
 
 
+class AdministratorAccess(Access):
+    """The same for administrators. For everybody else there is nothing here."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        user = super().__call__(request)
+        if not user.is_administrator:
+            raise NotFoundError
+        return user
+
+
 READS = Access(Scope.RECORDINGS_READ)
 WRITES = Access(Scope.RECORDINGS_WRITE)
 READS_LIVE = Access(Scope.LIVE_READ)
 WRITES_LIVE = Access(Scope.LIVE_WRITE)
-ADMINISTERS = Access(Scope.ADMINISTRATION)
+ADMINISTERS = AdministratorAccess(Scope.ADMINISTRATION)

@@ -7,7 +7,8 @@ nothing has changed; an edit with `If-Match` is refused with 412 once something 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseNotModified
@@ -18,7 +19,9 @@ from pydantic_core import to_json
 
 from transcription.errors import ChangedMeanwhileError
 
-MEDIA_TYPE = "application/json"
+MEDIA_TYPE: Final = "application/json"
+
+View = TypeVar("View", bound=Callable[..., HttpResponse])
 
 
 class JsonRenderer(BaseRenderer):
@@ -50,6 +53,12 @@ def tagged(
     if location:
         response["Location"] = request.build_absolute_uri(location)
     return response
+
+
+def checks_tag(view: View) -> View:
+    """Marks an edit that calls `check_unchanged`, for the description."""
+    view.checks_tag = True  # type: ignore[attr-defined]
+    return view
 
 
 def check_unchanged(request: HttpRequest, current: Schema) -> None:

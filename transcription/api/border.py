@@ -16,10 +16,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.http.request import UnreadablePostError
 from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from asr_engine.errors import EngineError
+from asr_engine.errors import EngineError, place_of
 from transcription.api.problems import not_allowed, problem_of, problem_response
 from transcription.errors import InvalidInputError, NotFoundError, ProductError, TooLargeError
 from transcription.services.rate_limits import Allowance
@@ -66,6 +67,12 @@ def guarded(view: View) -> View:
     return guarded_sync
 
 
+@csrf_exempt
+def nothing_here(request: HttpRequest) -> HttpResponse:
+    """Every address of the API that leads nowhere."""
+    return problem_of(NotFoundError())
+
+
 def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code == METHOD_NOT_ALLOWED:
         return not_allowed(sorted(response["Allow"].split(", ")))
@@ -107,5 +114,6 @@ def _unreadable(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _unforeseen(request: HttpRequest, error: Any) -> HttpResponse:
-    log.error("request_failed", exc_info=error)
+    # Its text could quote what was said, so only its kind and its place are logged.
+    log.error("request_failed", error=type(error).__name__, place=place_of(error))
     return problem_of(ProductError())

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from transcription import selectors
 from transcription.api.access import ADMINISTERS, READS, WRITES, ApiRequest
-from transcription.api.answers import check_unchanged, tagged
+from transcription.api.answers import check_unchanged, checks_tag, tagged
 from transcription.api.cursors import Page, Paging, in_order
 from transcription.api.repetition import once_by_key
 from transcription.api.resources.glossary import RecordingTerms, TermIn, TermOut
@@ -62,6 +62,7 @@ def read_term(request: ApiRequest, term_id: int) -> HttpResponse:
 
 
 @router.put("/{term_id}", auth=ADMINISTERS, response=TermOut)
+@checks_tag
 def change_term(request: ApiRequest, term_id: int, asked: TermIn) -> HttpResponse:
     """Write a term anew."""
     with transaction.atomic():
@@ -74,6 +75,7 @@ def change_term(request: ApiRequest, term_id: int, asked: TermIn) -> HttpRespons
 
 
 @router.delete("/{term_id}", auth=ADMINISTERS, response={204: None})
+@checks_tag
 def delete_term(request: ApiRequest, term_id: int) -> HttpResponse:
     """Forget a term."""
     with transaction.atomic():
@@ -91,6 +93,7 @@ def list_recording_terms(request: ApiRequest, recording_id: UUID) -> HttpRespons
 
 
 @of_recordings.put("/{recording_id}/terms", auth=WRITES, response=RecordingTerms)
+@checks_tag
 def write_recording_terms(
     request: ApiRequest, recording_id: UUID, asked: RecordingTerms
 ) -> HttpResponse:

@@ -12,7 +12,7 @@ from ninja import Query, Router
 
 from transcription import selectors
 from transcription.api.access import READS_LIVE, WRITES_LIVE, ApiRequest
-from transcription.api.answers import check_unchanged, tagged
+from transcription.api.answers import check_unchanged, checks_tag, tagged
 from transcription.api.cursors import Page, Paging, newest_first
 from transcription.api.repetition import once_by_key
 from transcription.api.resources.live_sessions import (
@@ -68,6 +68,7 @@ def read_live_session(request: ApiRequest, session_id: UUID) -> HttpResponse:
 
 
 @router.patch("/{session_id}", auth=WRITES_LIVE, response=LiveSessionOut)
+@checks_tag
 def change_live_session(
     request: ApiRequest, session_id: UUID, change: LiveSessionChange
 ) -> HttpResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -16,7 +16,7 @@ from pydantic import Field
 from transcription import selectors
 from transcription.api import media
 from transcription.api.access import READS, WRITES, ApiRequest
-from transcription.api.answers import check_unchanged, tagged
+from transcription.api.answers import check_unchanged, checks_tag, tagged
 from transcription.api.cursors import Page, Paging, newest_first
 from transcription.api.repetition import once_by_key
 from transcription.api.resources.recordings import (
@@ -33,6 +33,23 @@ from transcription.services import intake_folder, recordings, retention, sharing
 from webapp.accounts.models import User
 
 router = Router()
+
+MEDIA: Final[dict[str, Any]] = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": "Range",
+            "required": False,
+            "schema": {"type": "string", "pattern": "^bytes=[0-9]*-[0-9]*$"},
+            "description": "One range of bytes.",
+        }
+    ],
+    "responses": {
+        status: {"description": description, "content": {"audio/*": {"schema": {}}}}
+        for status, description in ((200, "All of it."), (206, "The part asked for."))
+    }
+    | {304: {"description": "You have it already."}},
+}
 
 
 class NewRecording(OptionsIn):
@@ -105,6 +122,7 @@ def read_recording(request: ApiRequest, recording_id: UUID) -> HttpResponse:
 
 
 @router.patch("/{recording_id}", auth=WRITES, response=RecordingOut)
+@checks_tag
 def change_recording(
     request: ApiRequest, recording_id: UUID, change: RecordingChange
 ) -> HttpResponse:
@@ -122,6 +140,7 @@ def change_recording(
 
 
 @router.delete("/{recording_id}", auth=WRITES, response={204: None})
+@checks_tag
 def delete_recording(request: ApiRequest, recording_id: UUID) -> HttpResponse:
     """Move your recording to the trash."""
     with transaction.atomic():
@@ -140,7 +159,8 @@ def restore_recording(request: ApiRequest, recording_id: UUID) -> HttpResponse:
     return tagged(request, RecordingOut.of(restored))
 
 
-@router.api_operation(["GET", "HEAD"], "/{recording_id}/media", auth=READS, response=bytes)
+@router.api_operation(["HEAD"], "/{recording_id}/media", auth=READS, include_in_schema=False)
+@router.get("/{recording_id}/media", auth=READS, openapi_extra=MEDIA)
 def read_media(request: ApiRequest, recording_id: UUID) -> HttpResponseBase:
     """The audio, as the page plays it; ranges of bytes may be asked for."""
     return media.recording_media(request, recording_id=recording_id)

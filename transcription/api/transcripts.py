@@ -11,7 +11,7 @@ from ninja import Query, Router
 from transcription import selectors
 from transcription.api import exports
 from transcription.api.access import READS, WRITES, ApiRequest
-from transcription.api.answers import check_unchanged, tagged
+from transcription.api.answers import check_unchanged, checks_tag, tagged
 from transcription.api.cursors import Page, Paging, in_order
 from transcription.api.resources.transcripts import (
     RevisionOut,
@@ -108,6 +108,7 @@ def list_speakers(request: ApiRequest, recording_id: UUID) -> HttpResponse:
 
 
 @router.patch("/{recording_id}/speakers", auth=WRITES, response=SpeakersOut)
+@checks_tag
 def name_speakers(request: ApiRequest, recording_id: UUID, change: SpeakersChange) -> HttpResponse:
     """Give speakers names, or take them away."""
     with transaction.atomic():

@@ -23,7 +23,9 @@ from django.urls import reverse
 from django.utils.http import http_date
 
 from transcription import selectors
+from transcription.api.answers import tagged
 from transcription.api.problems import endpoint, problem_response
+from transcription.api.resources.uploads import UploadOut
 from transcription.errors import InvalidInputError, TooLargeError
 from transcription.models import Upload, UploadState
 from transcription.services import uploads
@@ -48,11 +50,16 @@ def upload_collection(request: HttpRequest, user: User) -> HttpResponse:
     return refusal or _create(request, user)
 
 
-@endpoint("HEAD", "PATCH", "POST", "DELETE", "OPTIONS", scope=Scope.RECORDINGS_WRITE)
+@endpoint("GET", "HEAD", "PATCH", "POST", "DELETE", "OPTIONS", scope=Scope.RECORDINGS_WRITE)
 def upload_resource(request: HttpRequest, user: User, upload_id: UUID) -> HttpResponse:
-    """HEAD tells the offset, PATCH appends at it, DELETE forgets the upload."""
+    """HEAD tells the offset, PATCH appends at it, DELETE forgets the upload.
+
+    GET, which is no part of tus, tells how it stands and why it was refused.
+    """
     if request.method == "OPTIONS":
         return _options()
+    if request.method == "GET":
+        return tagged(request, UploadOut.of(selectors.access_upload_by_id(user, upload_id)))
     refusal = _refuse_version(request)
     if refusal is not None:
         return refusal

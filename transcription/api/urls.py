@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from transcription.api import captions, exports, linked_recordings, media, uploads
+from transcription.api.border import nothing_here
 from transcription.api.v1 import api
 from transcription.services.caption_text import MEDIA_TYPES
 
@@ -30,6 +31,7 @@ urlpatterns = [
     path("api/v1/uploads/", uploads.upload_collection, name="api_uploads"),
     path("api/v1/uploads/<uuid:upload_id>", uploads.upload_resource, name="api_upload"),
     path("api/v1/", api.urls),
+    re_path(r"^api/v1/", nothing_here),
     path("", include("transcription.api.openai.urls")),
     *linked_recordings.urlpatterns,
     path("recordings/<uuid:recording_id>/media", media.recording_media, name="recording_media"),

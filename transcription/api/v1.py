@@ -10,12 +10,16 @@ from ninja.operation import Operation
 
 from transcription.api import (
     glossary,
+    intake,
     jobs,
     live_captions,
     live_sessions,
     recordings,
+    retention,
     shares,
+    teams,
     transcripts,
+    users,
     webhooks,
 )
 from transcription.api.answers import JsonRenderer
@@ -66,9 +70,13 @@ api.add_router("/recordings", shares.of_recordings, tags=["recordings"])
 api.add_router("/recordings", transcripts.router, tags=["transcripts"])
 api.add_router("/recordings", glossary.of_recordings, tags=["glossary"])
 api.add_router("/recordings", jobs.of_recordings, tags=["jobs"])
+api.add_router("/uploads", intake.router, tags=["recordings"])
 api.add_router("/jobs", jobs.router, tags=["jobs"])
 api.add_router("/live-sessions", live_sessions.router, tags=["live sessions"])
 api.add_router("/live-sessions", live_captions.router, tags=["live sessions"])
 api.add_router("/live-sessions", shares.of_live_sessions, tags=["live sessions"])
 api.add_router("/glossary", glossary.router, tags=["glossary"])
+api.add_router("/users", users.router, tags=["administration"])
+api.add_router("/teams", teams.router, tags=["administration"])
+api.add_router("/retention", retention.router, tags=["administration"])
 api.add_router("/webhooks", webhooks.router, tags=["webhooks"])

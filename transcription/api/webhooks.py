@@ -10,7 +10,7 @@ from ninja import Query, Router
 
 from transcription import selectors
 from transcription.api.access import Access, ApiRequest
-from transcription.api.answers import check_unchanged, tagged
+from transcription.api.answers import check_unchanged, checks_tag, tagged
 from transcription.api.cursors import Page, Paging, newest_first
 from transcription.api.repetition import once_by_key
 from transcription.api.resources.webhooks import (
@@ -52,6 +52,7 @@ def read_webhook(request: ApiRequest, webhook_id: UUID) -> HttpResponse:
 
 
 @router.patch("/{webhook_id}", auth=MANAGES, response=WebhookOut)
+@checks_tag
 def change_webhook(request: ApiRequest, webhook_id: UUID, change: WebhookChange) -> HttpResponse:
     """Change a webhook, or switch it off and on; on again, it starts anew."""
     with transaction.atomic():

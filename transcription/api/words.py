@@ -1,10 +1,10 @@
-"""Words and keys as they may come in requests."""
+"""Words, keys and bodies as they may come in requests."""
 
 from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from transcription.errors import NotFoundError
 
@@ -17,6 +17,12 @@ def _without_nul(text: str) -> str:
     if "\0" in text:
         raise ValueError("a text holds no NUL")
     return text
+
+
+class Body(BaseModel):
+    """A JSON object of a request. A member that nobody knows is refused: it may be misspelt."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 Line = Annotated[str, AfterValidator(_without_nul)]

@@ -7,13 +7,13 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import Field
 
-from transcription.api.words import Line
+from transcription.api.words import Body, Line
 from transcription.models import GlossaryTerm
 from transcription.models.glossary import DEFAULT_WEIGHT
 from transcription.services.glossary import MAX_PHRASE_LENGTH, MAX_RECORDING_TERMS, MAX_WEIGHT
 
 
-class TermIn(Schema):
+class TermIn(Body):
     """A phrase as it should be written, and how much it is preferred."""
 
     phrase: Annotated[Line, Field(min_length=1, max_length=MAX_PHRASE_LENGTH)]
@@ -32,7 +32,7 @@ class TermOut(Schema):
         return TermOut(id=term.pk, phrase=term.phrase, weight=term.weight)
 
 
-class RecordingTerms(Schema):
+class RecordingTerms(Body):
     """A recording's own list. It counts from the next transcription on."""
 
     terms: Annotated[list[TermIn], Field(max_length=MAX_RECORDING_TERMS)]

@@ -13,7 +13,7 @@ from asr_engine.protocol import ViewerEvent
 from asr_engine.results import Word
 from transcription.api.resources.people import PersonName
 from transcription.api.resources.transcripts import WordOut
-from transcription.api.words import Line
+from transcription.api.words import Body, Line
 from transcription.models import LiveSession, LiveState, Visibility
 
 
@@ -60,7 +60,7 @@ class LiveSessionFilter(Schema):
     )
 
 
-class LiveSessionIn(Schema):
+class LiveSessionIn(Body):
     """A session that waits for its first capture. The engine judges language and mode then."""
 
     title: Annotated[Line, Field(max_length=300, description="Empty: one with the date.")] = ""
@@ -69,7 +69,7 @@ class LiveSessionIn(Schema):
     visibility: Visibility = Visibility.PRIVATE
 
 
-class LiveSessionChange(Schema):
+class LiveSessionChange(Body):
     """Who may read the captions, beside those with whom the session is shared."""
 
     visibility: Visibility

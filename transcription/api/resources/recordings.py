@@ -11,7 +11,7 @@ from ninja import Schema
 from pydantic import AwareDatetime, Field
 
 from transcription.api.resources.people import PersonName
-from transcription.api.words import Line
+from transcription.api.words import Body, Line
 from transcription.models import Recording, RecordingSource, RecordingState
 from transcription.services.job_options import JobOptions, read_options
 from webapp.accounts.models import User
@@ -115,7 +115,7 @@ class RecordingFilter(Schema):
         return recordings.filter(wanted)
 
 
-class RecordingChange(Schema):
+class RecordingChange(Body):
     """What is left out stays as it is."""
 
     title: Annotated[Line, Field(min_length=1, max_length=300)] | None = None
@@ -130,7 +130,7 @@ class RecordingChange(Schema):
     ] = None
 
 
-class OptionsIn(Schema):
+class OptionsIn(Body):
     """What is asked of a transcription. What is left out is as usual."""
 
     language: Annotated[

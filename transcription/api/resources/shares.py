@@ -8,16 +8,9 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import Field
 
-from transcription.api.resources.people import PersonName
-from transcription.api.words import Line
+from transcription.api.resources.people import PersonName, TeamName
+from transcription.api.words import Body, Line
 from transcription.models import Share
-
-
-class TeamName(Schema):
-    """People who share recordings."""
-
-    id: int
-    name: str
 
 
 class ShareOut(Schema):
@@ -35,7 +28,7 @@ class ShareOut(Schema):
         return ShareOut(
             id=share.pk,
             person=None if share.person is None else PersonName.of(share.person),
-            team=None if team is None else TeamName(id=team.pk, name=team.name),
+            team=None if team is None else TeamName.of(team),
             can_edit=share.can_edit,
             created_at=share.created_at,
         )
@@ -47,7 +40,7 @@ class SharesOut(Schema):
     shares: list[ShareOut]
 
 
-class ShareIn(Schema):
+class ShareIn(Body):
     """Either the e-mail address of a `person`, or the name of a `team`."""
 
     person: Annotated[Line, Field(max_length=254)] | None = None

@@ -10,6 +10,7 @@ from ninja import Schema
 from pydantic import Field
 
 from asr_engine.results import Word
+from transcription.api.words import Body
 from transcription.formats.speakers import shown_name
 from transcription.models import RevisionKind, TranscriptRevision, TranscriptSegment
 
@@ -95,7 +96,7 @@ class SpeakersOut(Schema):
     speakers: list[SpeakerOut]
 
 
-class SpeakersChange(Schema):
+class SpeakersChange(Body):
     """Names by label. An empty one takes the name away; labels left out keep theirs."""
 
     names: Annotated[dict[str, str], Field(max_length=100)]
