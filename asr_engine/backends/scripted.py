@@ -3,8 +3,9 @@
 Audio made by `encode_blocks` carries one word number in every 100 ms: four digits of base 16, each
 one of sixteen tones, all at once; a pause is zeros. Every tone is a multiple of 100 Hz, so any
 10 ms of a block show its number whatever the phase, and PCM16, a change of gain or of the sample
-rate leave it readable. The models keep nothing but what they hear: audio that is lost, doubled or
-reordered shows as wrong text.
+rate leave it readable. A telephone carries the tones of the two lower digits alone: a block without
+the others is read as a number below 256. The models keep nothing but what they hear: audio that is
+lost, doubled or reordered shows as wrong text.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ WORD_COUNT = 16**4
 """Word numbers run from 0 to here, 1 h 49 min of speech without a pause."""
 
 _DIGITS, _BASE, _FIRST_TONE = 4, 16, 3
+_TELEPHONE_DIGITS = 2
+"""Up to 3.4 kHz."""
+TELEPHONE_WORD_COUNT = _BASE**_TELEPHONE_DIGITS
 _AMPLITUDE = 0.2
 _SILENCE_RMS = 0.005
 _UNREADABLE, _SILENT = -1, -2
@@ -49,14 +53,17 @@ def word_text(number: int) -> str:
     return f"w{number}"
 
 
-def encode_blocks(blocks: Iterable[int | None]) -> FloatSamples:
-    """Audio of `blocks`, 100 ms each: a word number, or None for silence. float32 [n], 16 kHz."""
+def encode_blocks(blocks: Iterable[int | None], *, is_telephone: bool = False) -> FloatSamples:
+    """Audio of `blocks`, 100 ms each: a word number, or None for silence. float32 [n], 16 kHz.
+
+    `is_telephone`: in a telephone's band, for numbers below TELEPHONE_WORD_COUNT.
+    """
     time = np.arange(BLOCK_SAMPLES) / SAMPLE_RATE
     parts = [np.zeros(0, dtype=np.float32)]
     for number in blocks:
         samples = np.zeros(BLOCK_SAMPLES)
         if number is not None:
-            for digit in range(_DIGITS):
+            for digit in range(_TELEPHONE_DIGITS if is_telephone else _DIGITS):
                 value = number // _BASE**digit % _BASE
                 tone = 100 * (_FIRST_TONE + digit * _BASE + value)
                 # The phases keep the digits' peaks apart.
@@ -94,10 +101,25 @@ def read_frames(samples: FloatSamples) -> NDArray[np.int64]:
     coded = power[:, _FIRST_TONE : _FIRST_TONE + _DIGITS * _BASE].reshape(count, _DIGITS, _BASE)
     values = coded.argmax(axis=2)
     numbers: NDArray[np.int64] = (values * _BASE ** np.arange(_DIGITS)).sum(axis=1)
-    is_clear = (coded.max(axis=2) >= _DOMINANCE * coded.sum(axis=2)).all(axis=1)
+    shares = coded.sum(axis=2)
+    is_told = coded.max(axis=2) >= _DOMINANCE * shares
+    is_telephone = _is_telephone(shares)
+    numbers[is_telephone] %= TELEPHONE_WORD_COUNT
+    is_told[:, _TELEPHONE_DIGITS:] |= is_telephone[:, None]
+    is_clear = is_told.all(axis=1)
     numbers[~is_clear] = _UNREADABLE
     numbers[~_is_loud(frames)] = _SILENT
     return numbers
+
+
+def _is_telephone(shares: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Whether the lower digits share all the energy evenly; `shares` is that of each digit."""
+    lower = shares[:, :_TELEPHONE_DIGITS]
+    is_even = lower.min(axis=1) >= 0.2 * lower.sum(axis=1)
+    is_alone: NDArray[np.bool_] = shares[:, _TELEPHONE_DIGITS:].sum(axis=1) <= 0.02 * lower.sum(
+        axis=1
+    )
+    return is_alone & is_even
 
 
 def _is_loud(frames: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -318,7 +340,8 @@ class ScriptedBatchModel:
     def prepare(self, window: Window) -> Window:
         return replace(window, features=self._read(window))
 
-    def encode(self, windows: Sequence[Window]) -> object:
+    def encode(self, windows: Sequence[Window], *, room_samples: int = 0) -> object:
+        del room_samples
         return [window.features or self._read(window) for window in windows]
 
     def gather(self, places: Sequence[tuple[object, int]]) -> object:

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
@@ -27,7 +27,7 @@ from asr_engine.protocol import PROTOCOL_VERSION, Packet, pack_packet
 from transcription.runners.caption_report import StreamReport
 
 STREAM_PATH: Final = "/ws/v1/stream"
-IN_FLIGHT_SAMPLES: Final = 60 * SAMPLE_RATE
+IN_FLIGHT_S: Final = 60
 """Sent and not acknowledged at most: the server refuses more at a time."""
 CATCH_UP: Final = 4.0
 """Times real time, after a lost connection."""
@@ -58,8 +58,20 @@ def stream_address(url: str) -> str:
     return url
 
 
+class Source(Protocol):
+    """Where a stream's PCM16 comes from. `begun_s` (monotonic) says when its first sample was
+    spoken; None: when the stream begins."""
+
+    begun_s: float | None
+
+    def packets(self, samples: int) -> AsyncIterator[bytes]:
+        """Pieces of `samples`; the last may be shorter."""
+
+
 class PcmSource:
     """PCM16 samples by position, from a decoded recording or a live standard input."""
+
+    begun_s = None
 
     def __init__(self, file: IO[bytes], *, is_live: bool) -> None:
         self._file = file
@@ -99,6 +111,9 @@ class CaptionStream:
         mode_ms: int = 0,
         packet_ms: int = 0,
         session: str = "",
+        title: str = "",
+        reference: str = "",
+        sample_rate: int = SAMPLE_RATE,
         speed: float = 1.0,
         on_event: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
@@ -107,17 +122,20 @@ class CaptionStream:
         long enough ago."""
         self.report = StreamReport()
         self._speed = speed
+        self._rate = sample_rate
         self._url = url
         self._hello = {
             "type": "hello",
             "version": PROTOCOL_VERSION,
             "capture_id": secrets.token_hex(16),
-            "sample_rate": SAMPLE_RATE,
+            "sample_rate": sample_rate,
             "encoding": "pcm16",
             "language": language,
             "mode_ms": mode_ms,
             "token": token,
             "session": session,
+            "title": title,
+            "reference": reference,
         }
         self._packet_ms = packet_ms
         self._on_event = on_event
@@ -132,7 +150,7 @@ class CaptionStream:
         self._sequence = 0
         self._asked_seq = 0
 
-    async def run(self, source: PcmSource) -> StreamReport:
+    async def run(self, source: Source) -> StreamReport:
         """Stream all of `source`. Raises CaptionError when the server refuses it for good."""
         reader: asyncio.Task[None] | None = None
         lost_at_s: float | None = None
@@ -147,7 +165,7 @@ class CaptionStream:
                             break
                         lost_at_s = None
                         if reader is None:
-                            self._started_s = time.monotonic()
+                            self._started_s = source.begun_s or time.monotonic()
                             reader = asyncio.create_task(self._speak(source))
                         await self._converse(socket)
                 except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError) as error:
@@ -201,15 +219,15 @@ class CaptionStream:
 
     # Out --------------------------------------------------------------------------------------
 
-    async def _speak(self, source: PcmSource) -> None:
+    async def _speak(self, source: Source) -> None:
         """A packet exists once its last sample has been spoken."""
         position = 0
-        self.report.packet_samples = self._packet_ms * SAMPLE_RATE // 1000
+        self.report.packet_samples = self._packet_ms * self._rate // 1000
         async for payload in source.packets(self.report.packet_samples):
             packet = Packet(self._sequence, position, payload)
             self._sequence += 1
             position += len(payload) // BYTES_PER_SAMPLE
-            spoken_s = self._started_s + position / SAMPLE_RATE / self._speed
+            spoken_s = self._started_s + position / self._rate / self._speed
             await asyncio.sleep(max(0.0, spoken_s - time.monotonic()))
             self._spoken_s.append(spoken_s)
             self._kept.append(packet)
@@ -223,7 +241,7 @@ class CaptionStream:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            while self._unsent and self._in_flight() < IN_FLIGHT_SAMPLES:
+            while self._unsent and self._in_flight() < IN_FLIGHT_S * self._rate:
                 packet = self._unsent.popleft()
                 self._note_sending(packet)
                 await socket.send(pack_packet(packet))

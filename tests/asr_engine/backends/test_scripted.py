@@ -6,6 +6,7 @@ import pytest
 from asr_engine.audio import SAMPLE_RATE, FloatSamples, float_to_pcm16, pcm16_to_float
 from asr_engine.backends.scripted import (
     BLOCK_SAMPLES,
+    TELEPHONE_WORD_COUNT,
     WORD_COUNT,
     ScriptedBatchModel,
     ScriptedDetector,
@@ -44,6 +45,14 @@ def test_words_are_read_back() -> None:
 
 def test_the_greatest_number_is_read_back() -> None:
     assert read(encode_blocks([WORD_COUNT - 1])) == f"w{WORD_COUNT - 1}"
+
+
+def test_words_in_a_telephones_band_are_read_back() -> None:
+    blocks = script(24, first=TELEPHONE_WORD_COUNT - 24)
+    clean = encode_blocks(blocks, is_telephone=True)
+    power = np.abs(np.fft.rfft(clean)) ** 2
+    assert power[np.fft.rfftfreq(len(clean), 1 / SAMPLE_RATE) > 3500].sum() < 1e-3 * power.sum()
+    assert read(pcm16_to_float(float_to_pcm16(clean))) == script_text(blocks)
 
 
 def test_pcm16_gain_noise_shift_and_resampling_leave_it_readable() -> None:
