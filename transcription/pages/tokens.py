@@ -40,7 +40,9 @@ class TokenForm(forms.Form):
         widget=forms.TextInput({"autocomplete": "off"}),
     )
     scopes = forms.MultipleChoiceField(
-        label="It may", error_messages={"required": "Choose at least one thing that it may do."}
+        label="It may",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one thing that it may do."},
     )
     lifetime = forms.ChoiceField(label="Valid for", initial="90", required=False)
 

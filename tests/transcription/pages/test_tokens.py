@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from webapp.accounts.models import ApiToken, Scope, User
-from webapp.accounts.tokens import token_of_secret
+from webapp.accounts.tokens import scopes_open_to, token_of_secret
 
 ClientOf = Callable[[User | None], Client]
 PAGE = "/profile/tokens/"
@@ -35,6 +35,15 @@ def test_token_is_made_with_what_was_chosen_and_shown_once(
     page = client.get(PAGE).content.decode()
     assert not SECRET.search(page)
     assert "Screen &lt;b&gt;" in page
+
+
+def test_page_offers_each_scope_that_its_person_can_give(
+    alice: User, administrator: User, client_of: ClientOf
+) -> None:
+    for person in (alice, administrator):
+        page = client_of(person).get(PAGE).content.decode()
+        offered = re.findall(r'<input type="checkbox" name="scopes" value="([a-z:]+)"', page)
+        assert offered == [scope.value for scope in scopes_open_to(person)]
 
 
 @pytest.mark.parametrize(
