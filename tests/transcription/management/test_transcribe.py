@@ -15,6 +15,7 @@ from asr_engine.config import EngineSettings
 from asr_engine.ports import Candidate
 from tests.fakes.audio import wav_bytes
 from transcription.management.commands import transcribe as command_module
+from transcription.runners.remote_transcription import RemoteError
 
 BLOCKS = script(30)
 
@@ -147,3 +148,59 @@ def test_missing_weights_are_named_with_the_mend(
     monkeypatch.setattr(command_module, "engine_settings", lambda: settings)
     with pytest.raises(CommandError, match="models fetch"):
         run(speech)
+
+
+# On another server --------------------------------------------------------------------------------
+
+
+def test_a_server_s_transcript_is_written_like_our_own(
+    speech: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without models and without a database: `pytest` would refuse the latter."""
+    asked: list[tuple[object, ...]] = []
+
+    class Server:
+        def __init__(self, url: str, token: str, **_: object) -> None:
+            asked.append((url, token))
+
+        def __enter__(self) -> Server:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def transcribe(self, path: Path, **options: object) -> str:
+            if path.name == "bad.wav":
+                raise RemoteError("The server does not like it.")
+            asked.append((path.name, *options.values()))
+            return "1\n"
+
+    monkeypatch.setattr(command_module, "RemoteServer", Server)
+    monkeypatch.setattr(command_module.sys, "stdin", io.StringIO("tr_secret\n"))
+    folder, err = tmp_path / "out", io.StringIO()
+    with pytest.raises(CommandError, match="1 of 2"):
+        call_command(
+            *("transcribe", str(tmp_path / "bad.wav"), str(speech), "--url", "https://there"),
+            *("--token", "-", "--format", "srt", "--language", "de", "--draft-only"),
+            output_dir=folder,
+            stderr=err,
+        )
+    assert ("https://there", "tr_secret") in asked
+    assert asked[-1] == ("talk.wav", "srt", "de", True)
+    assert (folder / "talk.srt").read_text() == "1\n"
+    assert "bad.wav: The server does not like it." in err.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"url": "https://there"}, "give --token"),
+        ({"token": "tr_x"}, "goes with --url"),
+        ({"url": "https://there", "token": "tr_x", "glossary": Path("a")}, "leave out --glossary"),
+        ({"url": "there", "token": "tr_x"}, "could not be transcribed"),
+    ],
+)
+def test_what_does_not_go_together_is_a_sentence(
+    options: dict[str, Any], sentence: str, speech: Path
+) -> None:
+    with pytest.raises(CommandError, match=sentence):
+        run(speech, **options)

@@ -1,10 +1,13 @@
-"""`manage.py transcribe FILE…`: the batch road in the foreground, without server or database."""
+"""`manage.py transcribe FILE…`: the batch road in the foreground, without server or database; with
+`--url` on another server, through its public REST API alone.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +29,7 @@ from asr_engine.tracks import plan_of
 from transcription.errors import InvalidInputError
 from transcription.formats import FORMATS, export
 from transcription.languages import MIXED
+from transcription.runners.remote_transcription import RemoteError, RemoteServer
 from transcription.runners.rescoring import rescorer_of
 
 BAR_WIDTH: Final = 30
@@ -49,12 +53,74 @@ class Command(BaseCommand):
         parser.add_argument(
             "--glossary", type=Path, metavar="LIST", help="names and terms to expect, one a line"
         )
+        parser.add_argument(
+            "--url", metavar="URL", help="let the server at https://HOST:PORT transcribe"
+        )
+        parser.add_argument(
+            "--token",
+            help="for that server, with the scopes recordings:read and recordings:write; "
+            "`-` reads it from standard input",
+        )
         parser.add_argument("--format", choices=list(FORMATS), default="txt")
         parser.add_argument("--output-dir", type=Path, help="write one file per recording here")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["url"]:
+            transcribe_one = self._remotely(options)
+        elif options["token"]:
+            raise CommandError("--token goes with --url.")
+        else:
+            transcribe_one = self._here(options)
         files: list[Path] = options["files"]
         folder: Path | None = options["output_dir"]
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+        failed = 0
+        for path in files:
+            try:
+                text = transcribe_one(path)
+            except (EngineError, RemoteError, OSError) as error:
+                failed += 1
+                self._hide()
+                self.stderr.write(self.style.ERROR(f"{path}: {_sentence_of(error)}"))
+                continue
+            if folder is None:
+                self.stdout.write(text)
+                continue
+            target = folder / f"{_output_name(path, files)}.{options['format']}"
+            target.write_text(text, encoding="utf-8")
+            self.stderr.write(f"{path}: {target}")
+        if failed:
+            raise CommandError(f"{failed} of {len(files)} recordings could not be transcribed.")
+
+    def _remotely(self, options: dict[str, Any]) -> Callable[[Path], str]:
+        """What transcribes a recording on the server at `--url`."""
+        if options["glossary"]:
+            raise CommandError("The server has a glossary of its own: leave out --glossary.")
+        token = options["token"] or ""
+        if token == "-":  # noqa: S105  # no secret: where to find it
+            token = sys.stdin.readline().strip()
+        if not token:
+            raise CommandError("The server wants a token: give --token.")
+
+        def transcribe_there(path: Path) -> str:
+            def show(stage: str, share: float) -> None:
+                self._show(f"{stage} {path.name}", share)
+
+            with RemoteServer(options["url"], token, progress=show) as server:
+                text = server.transcribe(
+                    path,
+                    extension=options["format"],
+                    language=options["language"] or "",
+                    is_draft_only=options["draft_only"],
+                )
+            self._hide()
+            return text
+
+        return transcribe_there
+
+    def _here(self, options: dict[str, Any]) -> Callable[[Path], str]:
+        """What transcribes a recording with the models of this machine."""
         try:
             model = registry.batch_model(engine_settings())
             finder = registry.speech_finder(engine_settings())
@@ -72,35 +138,14 @@ class Command(BaseCommand):
             is_draft_only=options["draft_only"],
             rescorer=rescorer,
         )
-        if folder:
-            folder.mkdir(parents=True, exist_ok=True)
-        failed = 0
-        for path in files:
-            try:
-                segments, spoken, duration_ms = self._transcribe(path, model, finder, asked)
-            except EngineError as error:
-                failed += 1
-                self.stderr.write(self.style.ERROR(f"{path}: {error.sentence}"))
-                continue
-            except OSError as error:
-                failed += 1
-                self.stderr.write(self.style.ERROR(f"{path}: {error.strerror}."))
-                continue
-            text = export(
-                options["format"],
-                path.name,
-                segments,
-                language=spoken,
-                duration_ms=duration_ms,
+
+        def transcribe_here(path: Path) -> str:
+            segments, spoken, duration_ms = self._transcribe(path, model, finder, asked)
+            return export(
+                options["format"], path.name, segments, language=spoken, duration_ms=duration_ms
             )
-            if folder is None:
-                self.stdout.write(text)
-                continue
-            target = folder / f"{_output_name(path, files)}.{options['format']}"
-            target.write_text(text, encoding="utf-8")
-            self.stderr.write(f"{path}: {target}")
-        if failed:
-            raise CommandError(f"{failed} of {len(files)} recordings could not be transcribed.")
+
+        return transcribe_here
 
     def _transcribe(
         self, path: Path, model: BatchModel, finder: SpeechFinder, asked: TwoPassOptions
@@ -111,7 +156,7 @@ class Command(BaseCommand):
         begun = time.monotonic()
         segments: list[Segment] = []
         spoken = ""
-        self._show(path, 0.0)
+        self._show(path.name, 0.0)
         options = replace(asked, plan=plan_of(survey(path, finder=finder)))
         last_pass = Pass.DRAFT if options.is_draft_only else Pass.REFINED
         for group in two_pass.transcribe(path, model=model, finder=finder, options=options):
@@ -120,23 +165,29 @@ class Command(BaseCommand):
             spoken = group.language.language if group.language else spoken
             # Of the track that is heard; the probe looked at the default one.
             duration_ms = group.audio_total_ms
-            self._show(path, group.audio_done_ms / duration_ms)
+            self._show(path.name, group.audio_done_ms / duration_ms)
         self._hide()
         took_s = time.monotonic() - begun
         heard = f"{len(segments)} segments" if segments else "nobody speaks"
         self.stderr.write(f"{path}: {heard}, {duration_ms / 1000:.0f} s of audio in {took_s:.1f} s")
         return written(segments, settings.SITE.chinese_script), spoken, duration_ms
 
-    def _show(self, path: Path, share: float) -> None:
+    def _show(self, name: str, share: float) -> None:
         if self.stderr.isatty():
             filled = round(min(1.0, share) * BAR_WIDTH)
             bar = "█" * filled + "░" * (BAR_WIDTH - filled)
-            self.stderr.write(f"\r{bar} {min(1.0, share):4.0%} {path.name}", ending="")
+            self.stderr.write(f"\r{bar} {min(1.0, share):4.0%} {name}\x1b[K", ending="")
             self.stderr.flush()
 
     def _hide(self) -> None:
         if self.stderr.isatty():
             self.stderr.write("\r\x1b[2K", ending="")
+
+
+def _sentence_of(error: EngineError | RemoteError | OSError) -> str:
+    if isinstance(error, EngineError):
+        return error.sentence
+    return f"{error.strerror}." if isinstance(error, OSError) else str(error)
 
 
 def _output_name(path: Path, files: Sequence[Path]) -> str:
