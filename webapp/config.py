@@ -96,8 +96,10 @@ class Settings(BaseSettings):
     max_upload_bytes: int = Field(default=8 * 1024**3, ge=1)
     """Largest recording that may be uploaded."""
     max_stored_bytes_per_person: int = Field(default=200 * 1024**3, ge=0)
-    """Audio that one person or service account may keep here, what lies in the trash included; 0
-    means no limit. Above it uploads are refused; a live session never is."""
+    """Audio that one person may keep here, what lies in the trash included; 0 means no limit. Above
+    it uploads are refused; a live session never is."""
+    max_stored_bytes_per_service_account: int = Field(default=0, ge=0)
+    """The same for a service account, which may stand for a whole department."""
     max_unfinished_uploads_per_person: int = Field(default=50, ge=1)
     """Uploads that one person may have begun and not finished. They are removed a day after their
     last piece."""

@@ -12,7 +12,7 @@ from django.db.models import Sum
 
 from transcription.errors import OverQuotaError, TooManyUploadsError
 from transcription.models import Recording, Upload, UploadState
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 from webapp.config import site_settings
 
 
@@ -38,7 +38,13 @@ def space_of(owner: User) -> Space:
         rows.aggregate(bytes=Sum(field))["bytes"] or 0
         for rows, field in ((stored, "size_bytes"), (coming, "length_bytes"))
     )
-    return Space(used_bytes=used_bytes, most_bytes=site_settings().max_stored_bytes_per_person)
+    site = site_settings()
+    most_bytes = (
+        site.max_stored_bytes_per_service_account
+        if owner.role == Role.SERVICE
+        else site.max_stored_bytes_per_person
+    )
+    return Space(used_bytes=used_bytes, most_bytes=most_bytes)
 
 
 def check_space(*, owner: User, length_bytes: int) -> None:

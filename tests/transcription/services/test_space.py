@@ -14,7 +14,7 @@ from transcription.errors import OverQuotaError, TooManyUploadsError
 from transcription.models import Upload, UploadState
 from transcription.services import space, uploads
 from transcription.services.space import space_of
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 from webapp.config import site_settings
 
 GB = 1024**3
@@ -77,6 +77,19 @@ def test_zero_is_no_limit(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     make_recording(alice, size_bytes=900 * GB)
     assert begin(alice, 5).length_bytes == 5
     assert space_of(alice).share == 0
+
+
+def test_service_accounts_have_a_limit_of_their_own(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice.role = Role.SERVICE
+    alice.save()
+    make_recording(alice, size_bytes=3000)
+    assert begin(alice, 1)
+    changed = site_settings().model_copy(update={"max_stored_bytes_per_service_account": 3000})
+    monkeypatch.setattr(space, "site_settings", lambda: changed)
+    with pytest.raises(OverQuotaError):
+        begin(alice, 1)
 
 
 @pytest.mark.django_db(transaction=True)

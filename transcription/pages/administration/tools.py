@@ -17,6 +17,7 @@ from transcription.errors import NotFoundError
 from transcription.pages.administration import administrators_only
 from transcription.pages.requests import PersonRequest
 from transcription.pages.tokens import confirm_revocation, tokens_context
+from transcription.services.space import space_of
 from webapp.accounts.errors import PeopleError
 from webapp.accounts.models import ApiToken, Role, User
 from webapp.accounts.people import disable_person, enable_person
@@ -68,7 +69,9 @@ def tools(request: PersonRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def account(request: PersonRequest, account_id: int) -> HttpResponse:
     """One service account's tokens, and a new one, whose secret only this answer has."""
-    context, status = tokens_context(request, _account(account_id))
+    owner = _account(account_id)
+    context, status = tokens_context(request, owner)
+    context["space"] = space_of(owner)
     return render(request, "administration/tool.html", context, status=status)
 
 
