@@ -36,7 +36,7 @@ def test_it_lists_what_is_there_and_when_it_goes(
     page = client_of(alice).get("/trash/").content.decode()
     assert "Weekly &lt;b&gt;" in page
     assert "Deleted by you" in page
-    assert "in the night after 11 May 2026" in page
+    assert "Deleted for ever after 11 May 2026" in page
 
 
 def test_an_empty_trash_says_so(alice: User, client_of: ClientOf) -> None:

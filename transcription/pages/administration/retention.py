@@ -73,6 +73,19 @@ class HoldForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
+class Verbs:
+    """Of one recording, and of several."""
+
+    lose: tuple[str, str]
+    move: tuple[str, str]
+    be: tuple[str, str]
+
+
+_WILL: Final = Verbs(lose=("loses its", "lose their"), move=("moves", "move"), be=("is", "are"))
+_DID: Final = Verbs(lose=("lost its", "lost their"), move=("moved", "moved"), be=("was", "were"))
+
+
+@dataclass(frozen=True, slots=True)
 class Whose:
     """The organisation's rules (`team` None), or a team's, in words."""
 
@@ -205,6 +218,17 @@ def sentence_of(night: Night) -> str:
 
 def in_words(nights: Iterable[Night]) -> str:
     """What all of them do together."""
+    words = _in_words(nights, _WILL)
+    return words or "nothing ends"
+
+
+def report_of(run: PurgeRun) -> str:
+    """What a purge has done."""
+    words = _in_words([_night_of(run)], _DID)
+    return words or "nothing has ended"
+
+
+def _in_words(nights: Iterable[Night], verbs: Verbs) -> str:
     nights = list(nights)
 
     def total(name: str) -> int:
@@ -213,23 +237,19 @@ def in_words(nights: Iterable[Night]) -> str:
     audio, trashed, deleted, others = map(total, ("audio", "trashed", "deleted", "others"))
     parts = []
     if audio:
-        verb = "loses its" if audio == 1 else "lose their"
-        parts.append(f"{_recordings(audio)} {verb} audio ({size(total('audio_bytes'))})")
+        freed = size(total("audio_bytes"))
+        parts.append(f"{_recordings(audio)} {verbs.lose[audio > 1]} audio ({freed})")
     if trashed:
-        verb = "moves" if trashed == 1 else "move"
-        parts.append(f"{_recordings(trashed)} {verb} to the trash")
+        parts.append(f"{_recordings(trashed)} {verbs.move[trashed > 1]} to the trash")
     if deleted:
-        verb = "is" if deleted == 1 else "are"
         freed = size(total("deleted_bytes"))
-        parts.append(f"{_recordings(deleted)} {verb} deleted for ever ({freed})")
+        parts.append(f"{_recordings(deleted)} {verbs.be[deleted > 1]} deleted for ever ({freed})")
     if others:
         what = (
-            "an empty session or a refused upload is"
-            if others == 1
-            else (f"{others} empty sessions or refused uploads are")
+            "empty sessions or refused uploads" if others > 1 else "empty session or refused upload"
         )
-        parts.append(f"{what} forgotten")
-    return ", ".join(parts) or "nothing ends"
+        parts.append(f"{others} {what} {verbs.be[others > 1]} forgotten")
+    return ", ".join(parts)
 
 
 def lines_of(rules: Rules, *, is_team: bool) -> list[tuple[str, str]]:
@@ -277,7 +297,7 @@ def _overview(request: PersonRequest, form: HoldForm, *, status: int = 200) -> H
         "hold_form": form,
         "own_dates": list(own_dates[:SHOWN_EXCEPTIONS]),
         "own_dates_count": own_dates.count(),
-        "runs": [(run, in_words([_night_of(run)])) for run in PurgeRun.objects.all()[:SHOWN_RUNS]],
+        "runs": [(run, report_of(run)) for run in PurgeRun.objects.all()[:SHOWN_RUNS]],
     }
     return render(request, "administration/retention.html", context, status=status)
 

@@ -67,7 +67,7 @@ def test_a_night_is_a_plain_sentence() -> None:
     assert in_words([night]) == (
         "1 recording loses its audio (0 bytes), 1 recording moves to the trash, "
         "1 recording is deleted for ever (2 kB), "
-        "an empty session or a refused upload is forgotten"
+        "1 empty session or refused upload is forgotten"
     )
     assert in_words([]) == "nothing ends"
     assert in_words([Night(MONDAY, trashed=2), Night(MONDAY, trashed=1)]) == (
@@ -202,7 +202,7 @@ def test_each_run_has_its_report(client: Client) -> None:
     PurgeRun.objects.create(is_open=False, counts={"deleted": 2, "deleted_bytes": 1024})
     PurgeRun.objects.create(is_open=False, problem="The clock is wrong.")
     page = of(client, PAGE)
-    assert "2 recordings are deleted for ever (1 kB)." in page
+    assert "2 recordings were deleted for ever (1 kB)." in page
     assert "The clock is wrong." in page
 
 
