@@ -162,6 +162,7 @@ ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "reset_password": "20
 MFA_ADAPTER = "webapp.accounts.factors.FactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # whoever invited a person stands for the address
 MFA_TOTP_ISSUER = "Transcription"
 MFA_TOTP_TOLERANCE = 1  # half a minute early or late: telephones' clocks differ
 # Plain http is `localhost`, which browsers trust, or nothing that gives out a key at all.

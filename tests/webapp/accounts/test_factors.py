@@ -7,14 +7,10 @@ from collections.abc import Callable
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import (
-    format_hotp_value,
-    hotp_value,
-    yield_hotp_counters_from_time,
-)
 from django.core.cache import cache
 from django.test import Client
 
+from tests.fakes.authenticator_app import code_of
 from tests.fakes.people import PASSWORD
 from webapp.accounts import people
 from webapp.accounts.models import Role, User
@@ -26,11 +22,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def no_old_attempts() -> None:
     cache.clear()
-
-
-def code_of(secret: str) -> str:
-    counter = next(iter(yield_hotp_counters_from_time()))
-    return format_hotp_value(hotp_value(secret, counter))
 
 
 def begin_log_in(person: User) -> Client:
@@ -126,6 +117,17 @@ def test_removing_the_app_asks_and_then_does(alice: User) -> None:
     assert "Remove the authenticator app?" in page
     client.post("/accounts/2fa/totp/deactivate/")
     assert not Authenticator.objects.exists()
+
+
+def test_person_who_came_by_a_link_sets_up_an_app_like_others(
+    alice: User, administrator: User
+) -> None:
+    link = people.make_password_link(person=alice, made_by=administrator)
+    client = Client()
+    action = client.get(re.sub(r"^https?://[^/]+", "", link), follow=True).redirect_chain[-1][0]
+    client.post(action, {"password1": PASSWORD, "password2": PASSWORD})
+    set_up_app(alice)
+    assert Authenticator.objects.filter(user=alice, type=Authenticator.Type.TOTP).exists()
 
 
 def test_changing_factors_wants_the_password_once_more(alice: User) -> None:

@@ -23,10 +23,6 @@ from webapp.accounts.models import Role, Team, User
 PEOPLE_A_PAGE: Final = 50
 LONGEST_QUERY: Final = 100
 ROLES: Final = [(role.value, role.label) for role in people.ROLES_OF_PEOPLE]
-ROLE_HELP: Final = (
-    "Administrators manage people, retention and the server. They read no recording of others "
-    "without saying why."
-)
 
 
 class InvitationForm(forms.Form):
@@ -35,10 +31,6 @@ class InvitationForm(forms.Form):
     email = forms.EmailField(label="E-mail address", max_length=254)
     name = forms.CharField(label="Name", max_length=150, required=False)
     role = forms.ChoiceField(label="Role", choices=ROLES, initial=Role.STAFF)
-
-
-class RoleForm(forms.Form):
-    role = forms.ChoiceField(label="Role", choices=ROLES, help_text=ROLE_HELP)
 
 
 @administrators_only
@@ -161,7 +153,7 @@ def _person_page(request: PersonRequest, person: User, link: str = "") -> HttpRe
             (session, selectors.browser_words(session.user_agent))
             for session in selectors.sessions_of(person)
         ],
-        "role_form": RoleForm(initial={"role": person.role}),
+        "roles": ROLES,
     }
     return render(request, "administration/person.html", context)
 
