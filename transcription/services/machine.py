@@ -48,15 +48,14 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The file system that recordings lie on."""
+    """The file system that recordings lie on. What only root may use counts as used."""
 
     total_bytes: int
-    used_bytes: int
     free_bytes: int
 
     @property
     def used_share(self) -> float:
-        return self.used_bytes / self.total_bytes if self.total_bytes else 1.0
+        return 1 - self.free_bytes / self.total_bytes if self.total_bytes else 1.0
 
     @property
     def is_scarce(self) -> bool:
@@ -136,7 +135,7 @@ def look_at_disk() -> Disk:
     root = Path(settings.MEDIA_ROOT)
     root.mkdir(parents=True, exist_ok=True)
     usage = shutil.disk_usage(root)
-    return Disk(total_bytes=usage.total, used_bytes=usage.used, free_bytes=usage.free)
+    return Disk(total_bytes=usage.total, free_bytes=usage.free)
 
 
 async def _order(name: str, *, is_draining: bool) -> None:

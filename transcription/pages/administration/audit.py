@@ -45,6 +45,8 @@ KINDS: Final = {
     "purgerun": "Purge",
     "upload": "Upload",
 }
+NAMELESS: Final = {"retentionpolicy", "purgerun", "upload"}
+"""Kinds whose things are told by a number alone, which says nothing to people."""
 COLUMNS: Final = ("at", "person", "token", "address", "act", "kind", "id", "thing", "detail")
 
 
@@ -216,8 +218,7 @@ def _json(entry: AuditEntry) -> str:
 def _line(entry: AuditEntry) -> Line:
     act = Act(entry.act)
     is_own = entry.subject_kind == "user" and entry.subject_id == str(entry.actor_id)
-    # A thing that is called by its number alone is called by its kind.
-    has_name = entry.subject_id not in entry.subject_name
+    has_name = entry.subject_kind not in NAMELESS
     kind = KINDS.get(entry.subject_kind, "")
     label = str(act.label)
     if act == Act.LOG_IN_FAILED and entry.subject_name:

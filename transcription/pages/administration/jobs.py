@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -117,7 +117,9 @@ def _lines(shown: QuerySet[Job]) -> list[JobLine]:
 
 def _progress(job: Job, place: int | None) -> Progress:
     if job.state in ACTIVE:
-        return progress_of(job.recording, job, place)
+        progress = progress_of(job.recording, job, place)
+        # What its owner is told while it waits says nothing to others.
+        return replace(progress, detail="") if place and not progress.tone else progress
     tone = "danger" if job.state == JobState.FAILED else ""
     return Progress(str(JobState(job.state).label), tone, is_open=False, detail=job.problem)
 

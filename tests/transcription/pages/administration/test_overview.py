@@ -41,7 +41,7 @@ def healthy(
     """Nothing needs attention, but for what a test does."""
     monkeypatch.setattr(attention, "findings", list)
     monkeypatch.setattr(machine, "missing_models", list)
-    disk = machine.Disk(total_bytes=1024**4, used_bytes=0, free_bytes=1024**4)
+    disk = machine.Disk(total_bytes=1024**4, free_bytes=1024**4)
     monkeypatch.setattr(machine, "look_at_disk", lambda: disk)
     beat(broker, ENGINE)
     return monkeypatch
@@ -89,7 +89,7 @@ def test_missing_models_and_a_scarce_disk_are_told(healthy: pytest.MonkeyPatch) 
     healthy.setattr(machine, "missing_models", lambda: ["whisper-base"])
     assert only().title == "The model whisper-base is missing or damaged."
     healthy.setattr(machine, "missing_models", list)
-    disk = machine.Disk(total_bytes=1024**4, used_bytes=1024**4, free_bytes=1024**3)
+    disk = machine.Disk(total_bytes=1024**4, free_bytes=1024**3)
     healthy.setattr(machine, "look_at_disk", lambda: disk)
     assert only().title == "The disk has 1 GB left."
 

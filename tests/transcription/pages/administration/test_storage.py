@@ -74,7 +74,7 @@ def test_what_is_on_its_way_in_counts_apart(client: Client, alice: User) -> None
 
 
 def test_a_full_disk_is_marked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = machine.Disk(total_bytes=100 * MB, used_bytes=95 * MB, free_bytes=5 * MB)
+    disk = machine.Disk(total_bytes=100 * MB, free_bytes=5 * MB)
     monkeypatch.setattr(machine, "look_at_disk", lambda: disk)
     page = shown(client)
     assert "figures danger-text" in page
