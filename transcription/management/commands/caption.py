@@ -1,4 +1,7 @@
-"""`manage.py caption`: a recording, or raw PCM from standard input, as a live microphone."""
+"""`manage.py caption`: a recording, or raw PCM from standard input, as a live microphone.
+
+With `--url` it speaks the public socket and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,16 @@ import contextlib
 import json
 import sys
 import tempfile
-import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
 from asr_engine.errors import AudioError
-from transcription.models import LiveSession, LiveState, LiveUtterance, Visibility
+from transcription.errors import NotFoundError
 from transcription.runners.caption import (
     STREAM_PATH,
     CaptionError,
@@ -32,27 +29,26 @@ from transcription.runners.caption import (
     stream_address,
 )
 from transcription.runners.caption_load import LoadPlan, LoadResult, run_load
-from transcription.runners.caption_report import StreamReport, compare, summarise
-from transcription.services import live_sessions
-from webapp.accounts.models import ApiToken, User
+from transcription.runners.caption_report import StreamReport, summarise
 from webapp.config import site_settings
+
+if TYPE_CHECKING:
+    from transcription.runners.caption_here import OwnServer
 
 SPREAD_PER_CLIENT_S: Final = 0.05
 """Between the starts of two clients: people do not press the button in the same moment."""
 MAX_CLIENTS: Final = 1000
 MAX_VIEWERS: Final = 5000
-FINISHING_S: Final = 120.0
 MAX_SPEED: Final = 8.0
 """The server takes audio no faster (`realtime.allowance`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """How the run gets in: a token to speak, and on this server a person and a cookie to read."""
+    """How the run gets in: a token to speak, and what this machine's own server lends it."""
 
     token: str
-    owner: User | None = None
-    cookie: str = ""
+    own: OwnServer | None = None
 
 
 class Command(BaseCommand):
@@ -156,14 +152,15 @@ class Command(BaseCommand):
                 spread_s=options["spread"],
                 speed=options["speed"],
                 viewers=options["viewers"],
-                cookie=access.cookie,
+                cookie="" if access.own is None else access.own.cookie,
                 **_prepared(access, options),
             )
             result = run_load(plan)
         summary = summarise(result.streams, result.viewers, expected=_expected(options))
         summary["generator"] = _generator(result)
-        if access.owner is not None and options["expect"] is not None:
-            summary["stored"] = _stored(result, _expected(options))
+        if access.own is not None and options["expect"] is not None:
+            sessions = [report.session for report in result.streams if report.session]
+            summary["stored"] = access.own.compare_stored(sessions, _expected(options))
         return summary, result.streams
 
     def _show(self, event: dict[str, Any]) -> None:
@@ -261,47 +258,22 @@ def _generator(result: LoadResult) -> dict[str, Any]:
     }
 
 
-def _stored(result: LoadResult, expected: str) -> dict[str, int]:
-    """What the server has of the sessions once they are finished: a stream that stopped is told
-    after some seconds that the rest happens without it, and has not heard that rest."""
-    sessions = [report.session for report in result.streams if report.session]
-    deadline = time.monotonic() + FINISHING_S
-    unfinished = LiveSession.objects.filter(id__in=sessions).exclude(state=LiveState.ENDED)
-    while unfinished.exists() and time.monotonic() < deadline:
-        time.sleep(0.5)
-    texts = []
-    for session in sessions:
-        rows = LiveUtterance.objects.filter(session__id=session).order_by("utterance")
-        texts.append(" ".join(rows.values_list("text", flat=True)))
-    return compare(texts, expected) | {"unfinished": unfinished.count()}
-
-
 def _prepared(access: _Access, options: dict[str, Any]) -> dict[str, Any]:
     """Sessions that must exist before the run: readers must know the first one's address, and one
     that is spoken faster than real time must have begun long enough ago."""
     is_fast = options["speed"] > 1
     if not options["viewers"] and not is_fast:
         return {}
-    if access.owner is None:
+    if access.own is None:
         raise CommandError("--viewers and --speed need this server's database: leave out --url.")
-    sessions = [
-        live_sessions.create_live_session(
-            owner=access.owner,
-            title="Load",
-            language=options["language"],
-            mode_ms=options["latency"],
-            visibility=Visibility.PRIVATE,
-        )
-        for _ in range(options["clients"] if is_fast else 1)
-    ]
-    if is_fast:
-        LiveSession.objects.filter(id__in=[session.id for session in sessions]).update(
-            started_at=timezone.now() - timedelta(days=1)
-        )
-    return {
-        "sessions": tuple(str(session.id) for session in sessions),
-        "captions_url": _own_url(f"/ws/v1/live/{sessions[0].id}/captions"),
-    }
+    sessions = access.own.make_sessions(
+        options["clients"] if is_fast else 1,
+        language=options["language"],
+        mode_ms=options["latency"],
+        has_begun=is_fast,
+    )
+    captions_url = _own_url(f"/ws/v1/live/{sessions[0]}/captions")
+    return {"sessions": tuple(sessions), "captions_url": captions_url}
 
 
 @contextlib.contextmanager
@@ -310,25 +282,11 @@ def _access(options: dict[str, Any]) -> Iterator[_Access]:
     if options["token"] or options["url"]:
         yield _Access(options["token"] or "")
         return
-    owner = User.objects.filter(is_superuser=True, is_active=True).order_by("id").first()
-    if owner is None:
-        raise CommandError("This server has no administrator yet; give --token.")
-    token, secret = ApiToken.issue(
-        user=owner, name="manage.py caption", expires_at=timezone.now() + timedelta(days=1)
-    )
-    session = _log_in(owner)
+    # On use: another server is reached by its public socket alone.
+    from transcription.runners.caption_here import enter_own_server
+
     try:
-        yield _Access(secret, owner, f"{settings.SESSION_COOKIE_NAME}={session.session_key}")
-    finally:
-        token.delete()
-        session.delete()
-
-
-def _log_in(person: User) -> SessionStore:
-    """A session of `person`, as a log-in makes it."""
-    session = SessionStore()
-    session[SESSION_KEY] = str(person.pk)
-    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
-    session[HASH_SESSION_KEY] = person.get_session_auth_hash()
-    session.save()
-    return session
+        with enter_own_server() as own:
+            yield _Access(own.token, own)
+    except NotFoundError as error:
+        raise CommandError(error.text) from error
