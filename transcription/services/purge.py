@@ -16,7 +16,7 @@ from typing import Final
 
 import structlog
 from django.db import DatabaseError, IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from transcription.errors import LeaseLostError
@@ -151,7 +151,9 @@ def work_on(hold: Hold, *, until: datetime | None = None) -> bool:
             finished_at=timezone.now(),
             problem=problem,
         )
-        detail = {**hold.counts, "problem": problem} if problem else hold.counts
+        detail: dict[str, str | int | bool | None] = {**hold.counts}
+        if problem:
+            detail["problem"] = problem
         record_act(act=Act.PURGED, actor=None, on=hold.run, detail=detail)
     log.info("purge_finished", run=hold.run.pk, has_problem=bool(problem), **hold.counts)
     return True
@@ -195,12 +197,15 @@ def _take(hold: Hold, step: Step, book: RuleBook) -> None:
 
 def _lock(step: Step) -> bool:
     """Nobody else changes the thing until the transaction's end; False where it is gone."""
-    model = {
-        ThingKind.RECORDING: Recording,
-        ThingKind.SESSION: LiveSession,
-        ThingKind.UPLOAD: Upload,
-    }[step.kind]
-    return model.objects.select_for_update().filter(id=step.id).first() is not None
+    rows: QuerySet[Recording] | QuerySet[LiveSession] | QuerySet[Upload]
+    match step.kind:
+        case ThingKind.RECORDING:
+            rows = Recording.objects.filter(id=step.id)
+        case ThingKind.SESSION:
+            rows = LiveSession.objects.filter(id=step.id)
+        case ThingKind.UPLOAD:
+            rows = Upload.objects.filter(id=step.id)
+    return rows.select_for_update().first() is not None
 
 
 def _end(step: Step) -> None:
