@@ -114,12 +114,12 @@ def read_frames(samples: FloatSamples) -> NDArray[np.int64]:
 
 def _is_telephone(shares: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Whether the lower digits share all the energy evenly; `shares` is that of each digit."""
-    lower = shares[:, :_TELEPHONE_DIGITS]
-    is_even = lower.min(axis=1) >= 0.2 * lower.sum(axis=1)
-    is_alone: NDArray[np.bool_] = shares[:, _TELEPHONE_DIGITS:].sum(axis=1) <= 0.02 * lower.sum(
-        axis=1
+    lower, upper = shares[:, :_TELEPHONE_DIGITS], shares[:, _TELEPHONE_DIGITS:]
+    total = lower.sum(axis=1)
+    alone: NDArray[np.bool_] = (upper.sum(axis=1) <= 0.02 * total) & (
+        lower.min(axis=1) >= 0.2 * total
     )
-    return is_alone & is_even
+    return alone
 
 
 def _is_loud(frames: NDArray[np.float32]) -> NDArray[np.bool_]:

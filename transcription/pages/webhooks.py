@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -62,7 +63,11 @@ def all_webhooks(request: PersonRequest) -> HttpResponse:
             form.add_error(_field_of(error), error.text)
         else:
             return _one(request, made, secret=made.secret)
-    context = {"webhooks": selectors.webhooks_of(request.user), "form": form}
+    context = {
+        "webhooks": selectors.webhooks_of(request.user),
+        "form": form,
+        "is_offered": bool(settings.SITE.webhook_hosts),
+    }
     return render(request, "webhooks/list.html", context, status=400 if form.errors else 200)
 
 

@@ -59,10 +59,11 @@ def stream_address(url: str) -> str:
 
 
 class Source(Protocol):
-    """Where a stream's PCM16 comes from. `begun_s` (monotonic) says when its first sample was
-    spoken; None: when the stream begins."""
+    """Where a stream's PCM16 comes from."""
 
-    begun_s: float | None
+    @property
+    def begun_s(self) -> float | None:
+        """When its first sample was spoken (monotonic); None: when the stream begins."""
 
     def packets(self, samples: int) -> AsyncIterator[bytes]:
         """Pieces of `samples`; the last may be shorter."""

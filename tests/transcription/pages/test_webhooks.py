@@ -81,6 +81,15 @@ def test_a_wrong_entry_is_said_beside_its_field(
     assert not Webhook.objects.exists()
 
 
+def test_where_nothing_is_allowed_the_page_says_so(
+    alice: User, client_of: ClientOf, settings: Settings
+) -> None:
+    settings.SITE = settings.SITE.model_copy(update={"webhook_hosts": ""})
+    page = client_of(alice).get(LIST).content.decode()
+    assert "has allowed no address for webhooks yet" in page
+    assert "Make the webhook" not in page
+
+
 def test_changes_are_stored(alice: User, webhook: Webhook, client_of: ClientOf) -> None:
     response = client_of(alice).post(page_of(webhook), form())  # without the mark: switched off
     assert response.status_code == 302
