@@ -27,6 +27,7 @@ class Receiver:
     hangs: bool = False
     drips: bool = False
     received: list[Received] = field(default_factory=list)
+    was_asked: threading.Event = field(default_factory=threading.Event)
     let_go: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -44,6 +45,7 @@ def receiver() -> Iterator[Receiver]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             state.received.append(Received(self.path, headers, body))
+            state.was_asked.set()
             if state.hangs:
                 state.let_go.wait(20)
             if state.drips:

@@ -82,7 +82,8 @@ def _samples_of(encoding: str, data: bytes) -> NDArray[np.float64]:
     if encoding == "pcm16":
         return np.frombuffer(data, dtype="<i2").astype(np.float64)
     table = _MULAW if encoding == "mulaw" else _ALAW
-    return np.take(table, np.frombuffer(data, dtype=np.uint8))
+    decoded: NDArray[np.float64] = table[np.frombuffer(data, dtype=np.uint8)]
+    return decoded
 
 
 def _mulaw_table() -> NDArray[np.float64]:

@@ -29,8 +29,11 @@ MAX_TITLE_CHARACTERS: Final = 190
 """Of `hello`, so that a speaker's name behind it fits."""
 
 
-def by_channels(application: Application) -> Application:
-    """`application` for one channel, and twice for who says hello with two."""
+def by_channels(application: Application) -> Any:
+    """`application` for one channel, and twice for who says hello with two.
+
+    Any, as Channels' own applications are: Django's types of addresses know HTTP alone.
+    """
 
     async def run(scope: Any, receive: Receive, send: Send) -> None:
         await _Conversation(application, scope, receive, send).run()

@@ -12,7 +12,7 @@ from typing import Final
 
 from django.core.cache import cache
 
-from transcription.runners.webhook_requests import TIMEOUT_S, post
+from transcription.runners.webhook_requests import post
 from transcription.services.webhook_deliveries import (
     Dispatch,
     Outcome,
@@ -26,7 +26,8 @@ RUN_S: Final = 45.0
 LOOK_S: Final = 1.0
 """Between two looks for what became due while all that is under way waits for an answer."""
 HELD_KEY: Final = "webhooks:sending"
-HELD_S: Final = RUN_S + 3 * TIMEOUT_S
+HELD_S: Final = 15
+"""Prolonged with every look; after a chore that was killed the next one waits so long."""
 
 
 def send_webhooks() -> int:
@@ -46,6 +47,7 @@ def _send_due() -> int:
     count = 0
     with ThreadPoolExecutor(PLACES, thread_name_prefix="webhook") as pool:
         while True:
+            cache.touch(HELD_KEY, HELD_S)
             if time.monotonic() < last_look_s:
                 busy = Counter(dispatch.webhook_id for dispatch in running.values())
                 for dispatch in claim_deliveries(limit=PLACES - len(running), busy=busy):

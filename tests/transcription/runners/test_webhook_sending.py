@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +16,20 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from standardwebhooks.webhooks import Webhook as Library
 
+from tests.fakes.databases import database_url
 from tests.fakes.receiver import Receiver, receiver
 from transcription.models import DeliveryState, Webhook, WebhookDelivery
 from transcription.runners import webhook_requests, webhook_sending
 from transcription.services import webhooks
 from webapp.accounts.models import User
+
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
+SENDER = """
+import django
+django.setup()
+from transcription.runners.webhook_sending import send_webhooks
+send_webhooks()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +172,36 @@ def test_one_that_does_not_speak_http_is_said_so(alice: User, tool: Receiver) ->
     delivery = send_to(alice, tool.url.replace("http:", "https:"))
     assert delivery.state == DeliveryState.WAITING
     assert delivery.problem
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sender_that_is_killed_in_the_middle_loses_nothing(alice: User, tool: Receiver) -> None:
+    tool.hangs = True
+    delivery = webhooks.send_test(webhook=make_webhook(alice, tool.url))
+    sender = subprocess.Popen(
+        [sys.executable, "-c", SENDER],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "TRANSCRIBE_DATABASE_URL": database_url(),
+            "TRANSCRIBE_WEBHOOK_HOSTS": "127.0.0.1",
+        },
+    )
+    try:
+        assert tool.was_asked.wait(60)
+    finally:
+        sender.kill()
+        sender.wait()
+        cache.delete(webhook_sending.HELD_KEY)  # it runs out by itself
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == (DeliveryState.WAITING, 1)
+    tool.hangs = False
+    WebhookDelivery.objects.update(next_attempt_at=timezone.now())
+    assert webhook_sending.send_webhooks() == 1
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == (DeliveryState.DELIVERED, 2)
+    ids = [received.headers["webhook-id"] for received in tool.received]
+    assert ids == [str(delivery.id)] * 2
 
 
 def test_two_chores_at_once_do_not_wait_for_one_receiver(alice: User, tool: Receiver) -> None:
