@@ -13,11 +13,16 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+import structlog
+
 from asr_engine.asyncio_tasks import end_tasks
+from asr_engine.errors import place_of
 from asr_engine.protocol import PACKET_HEADER
 from transcription.errors import InvalidInputError
 from transcription.realtime import wire
 from transcription.realtime.encodings import split_channels
+
+log = structlog.get_logger(__name__)
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -56,6 +61,8 @@ class _Conversation:
         self._samples = [0] * CHANNELS
         self._is_done = [False] * CHANNELS
         self._is_closed = False
+        self._early: list[Message] = []
+        """What one side said before both had a place."""
         self._next_message: Receive = self._decide
         """Where the first channel's messages come from."""
 
@@ -110,18 +117,27 @@ class _Conversation:
         return names[channel] if names and names[channel] else f"Speaker {channel + 1}"
 
     async def _run_second(self) -> None:
-        await self._application(
-            dict(self._scope), self._queues[1].get, lambda message: self._send_of(1, message)
-        )
+        try:
+            await self._application(
+                dict(self._scope), self._queues[1].get, lambda message: self._send_of(1, message)
+            )
+        except Exception as error:  # noqa: BLE001 - as at the border of every socket
+            log.error(  # noqa: TRY400 - no traceback, which could quote what was said
+                "socket_failed", error=type(error).__name__, place=place_of(error)
+            )
+        if not self._is_done[1]:  # the other must not go on as if both were heard
+            close = {"type": "websocket.close", "code": int(wire.CloseCode.TRY_LATER)}
+            await self._close(1, close)
 
     async def _take_apart(self) -> None:
-        while True:
+        has_left = False
+        while not has_left:
             message = await self._client_receive()
+            if message["type"] == "websocket.disconnect":
+                has_left = self._is_closed = True
             for channel, part in enumerate(self._parts(message)):
                 if part is not None:
                     self._queues[channel].put_nowait(part)
-            if message["type"] == "websocket.disconnect":
-                return
 
     def _parts(self, message: Message) -> list[Message | None]:
         data = message.get("bytes")
@@ -168,7 +184,11 @@ class _Conversation:
                 if min(self._samples) > before:
                     await self._tell({"type": "ack", "sample": min(self._samples)})
             case _:
-                await self._tell(event | {"channel": channel, "speaker": self._speaker(channel)})
+                event |= {"channel": channel, "speaker": self._speaker(channel)}
+                if None in self._ready and event["type"] != "error":
+                    self._early.append(event)
+                else:
+                    await self._tell(event)
 
     async def _tell_ready(self) -> None:
         first, second = self._ready
@@ -180,9 +200,13 @@ class _Conversation:
         ready["sample"] = min(event["sample"] for event in each)
         ready["next_sample"] = max(event["next_sample"] for event in each)
         await self._tell(ready)
+        for event in self._early:
+            await self._tell(event)
 
     async def _close(self, channel: int, message: Message) -> None:
         """After `stop` when both have ended; where one is refused, at once."""
+        if self._is_closed:
+            return
         self._is_done[channel] = True
         is_normal = message.get("code") == wire.CloseCode.NORMAL
         if is_normal and not all(self._is_done):
