@@ -90,7 +90,8 @@ def _mulaw_table() -> NDArray[np.float64]:
     """ITU-T G.711, table 2: all bits inverted; sign, three bits of exponent, four of mantissa."""
     code = ~np.arange(256, dtype=np.int32) & 0xFF
     magnitude = ((((code & 0x0F) << 3) + 0x84) << ((code >> 4) & 7)) - 0x84
-    return np.where(code & 0x80, -magnitude, magnitude).astype(np.float64)
+    table: NDArray[np.float64] = np.where(code & 0x80, -magnitude, magnitude).astype(np.float64)
+    return table
 
 
 def _alaw_table() -> NDArray[np.float64]:
@@ -99,7 +100,8 @@ def _alaw_table() -> NDArray[np.float64]:
     exponent = (code >> 4) & 7
     step = ((code & 0x0F) << 4) + np.where(exponent > 0, 0x108, 8)
     magnitude = step << np.maximum(exponent - 1, 0)
-    return np.where(code & 0x80, magnitude, -magnitude).astype(np.float64)
+    table: NDArray[np.float64] = np.where(code & 0x80, magnitude, -magnitude).astype(np.float64)
+    return table
 
 
 def _between() -> NDArray[np.float64]:
