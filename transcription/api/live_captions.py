@@ -57,11 +57,19 @@ TEXTS = {
         304: {"description": "Nothing new was said."},
     }
 }
+EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string"},
+        "id": {"type": "string", "description": "The `seq`, of what is stored."},
+        "data": {"type": "string", "description": "JSON, as the captions socket sends it."},
+    },
+}
 EVENTS = {
     "responses": {
         200: {
             "description": "`final`, `refined`, `partial`, `gap`, `state`, `closed`, `error`.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {"schema": EVENT}},
         },
         204: {"description": "The session has ended, and you have read everything."},
     },
