@@ -3,8 +3,8 @@
 Nothing here asks a server or loads a model: `/readyz` does the one, the engine's own start the
 other. A missing model only warns (docs/decisions/0008-a-missing-model-warns.md).
 Ids: `transcription.E001` data directory, `W001` a model, `W002` an unknown variable,
-`W003` the language model's library, `E002` the signing key. What is asked only before a server is
-opened (`check --deploy`) stands in `deploy_checks`.
+`W003` the language model's library, `W004` a folder that recordings come from, `E002` the signing
+key. What is asked only before a server is opened (`check --deploy`) stands in `deploy_checks`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import difflib
 import os
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.apps import AppConfig
@@ -54,6 +55,25 @@ def check_signing_key(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> l
             problem, hint="`make setup` makes one in settings.env.", id="transcription.E002"
         )
     ]
+
+
+@register(Tags.files)
+def check_intake(*, app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """The folders that recordings come from must be there; the watch folder needs an owner."""
+    site = site_settings()
+    problems = [
+        f"The intake folder {folder} cannot be read."
+        for folder in site.intake_roots
+        if not (folder.is_absolute() and os.access(folder, os.R_OK | os.X_OK))
+    ]
+    if site.watch_folder:
+        folder = Path(site.watch_folder)
+        if not (folder.is_absolute() and os.access(folder, os.R_OK | os.W_OK | os.X_OK)):
+            problems.append(f"The watch folder {folder} cannot be read and written.")
+        if not site.watch_owner:
+            problems.append("The watch folder has no owner: nothing is taken from it.")
+    hint = "Name them by absolute paths that the server's user may open; see docs/operations.md."
+    return [checks.Warning(problem, hint=hint, id="transcription.W004") for problem in problems]
 
 
 @register(Tags.files)

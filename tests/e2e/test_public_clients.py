@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from openai import OpenAI
+import pytest
 
 from asr_engine.backends.scripted import encode_blocks, script, script_text
 from tests.e2e.conftest import ROOT, Server
 from tests.fakes.audio import wav_bytes
 
 BLOCKS = script(40)
+PAGE = ROOT / "docs" / "openai.md"
 
 
-def test_openai_s_client_transcribes_whole_and_streamed(server: Server) -> None:
-    token = server.manage("createtoken", server.email).strip()
-    file = ("talk.wav", wav_bytes(encode_blocks(BLOCKS)))
-    with OpenAI(base_url=f"{server.base_url}/v1", api_key=token, max_retries=0) as client:
-        answer = client.audio.transcriptions.create(
-            model="whisper-1",
-            file=file,
-            response_format="verbose_json",
-            timestamp_granularities=["word"],
-        )
-        stream = client.audio.transcriptions.create(model="whisper-1", file=file, stream=True)
-        deltas = [event.delta for event in stream if event.type == "transcript.text.delta"]
-    assert answer.text == "".join(deltas) == script_text(BLOCKS)
-    assert answer.words is not None
+def test_openai_s_client_transcribes_as_the_page_shows(
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The example of the page, word for word: whole, then streamed."""
+    (tmp_path / "talk.wav").write_bytes(wav_bytes(encode_blocks(BLOCKS)))
+    monkeypatch.chdir(tmp_path)
+    (example,) = re.findall(r"```python\n(.+?)```", PAGE.read_text(), flags=re.DOTALL)
+    example = example.replace("https://captions.example.org", server.base_url)
+    names: dict[str, Any] = {"token": server.manage("createtoken", server.email).strip()}
+    exec(compile(example, str(PAGE), "exec"), names)  # noqa: S102  # our own page
+    names["client"].close()
+    whole, streamed = capsys.readouterr().out.split("\n")
+    assert whole == streamed == script_text(BLOCKS)
+    answer = names["answer"]
     assert len(answer.words) == 40
+    assert "".join(segment.text for segment in answer.segments) == whole
     assert server.rows("SELECT count(*) FROM transcription_recording WHERE title = 'talk'") == [
         (0,)
     ]

@@ -66,3 +66,24 @@ def test_data_directory_that_is_not_there_is_an_error(
     (message,) = checks.check_data_dir(app_configs=None)
     assert message.id == "transcription.E001"
     assert "make setup" in str(message.hint)
+
+
+def test_folders_that_recordings_cannot_come_from_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(**changes: str) -> list[str]:
+        site = site_settings().model_copy(update=changes)
+        monkeypatch.setattr(checks, "site_settings", lambda: site)
+        return [str(message.msg) for message in checks.check_intake(app_configs=None)]
+
+    there, missing = str(tmp_path), str(tmp_path / "nowhere")
+    assert found() == []
+    assert found(intake_folders=there, watch_folder=there, watch_owner="a@example.org") == []
+    assert found(intake_folders=f"{there},{missing},relative") == [
+        f"The intake folder {missing} cannot be read.",
+        "The intake folder relative cannot be read.",
+    ]
+    assert found(watch_folder=missing) == [
+        f"The watch folder {missing} cannot be read and written.",
+        "The watch folder has no owner: nothing is taken from it.",
+    ]

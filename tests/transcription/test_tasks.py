@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
-from django.db import connection
 from django.test import Client
 
 from asr_engine.backends.scripted import encode_blocks, script, word_text
 from tests.fakes.audio import wav_bytes
+from tests.fakes.databases import database_url
 from tests.fakes.live import final, make_session, put_on_disk
 from tests.fakes.recordings import claim_of, make_job, make_upload
 from tests.fakes.waiting import wait_until
@@ -42,15 +42,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WORDS = 3000
 HANG_AT_BATCH = 3
 """The second of the second group, whichever step is counted."""
-
-
-def database_url() -> str:
-    """The test's own database, as another process names it."""
-    settings = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{settings['NAME']}"
-    person = f"{settings['USER']}:{settings['PASSWORD']}"
-    return f"postgres://{person}@{settings['HOST']}:{settings['PORT']}/{settings['NAME']}"
 
 
 @contextmanager

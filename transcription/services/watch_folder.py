@@ -29,6 +29,7 @@ from uuid import UUID, uuid4
 import structlog
 from django.conf import settings
 from django.core.cache import cache
+from django.db.models import Q
 from django.utils import timezone
 
 from asr_engine.errors import EngineError
@@ -37,7 +38,7 @@ from transcription.models import Recording, Upload, UploadState
 from transcription.queue import Task, wake_on_commit
 from transcription.services import storage, uploads
 from transcription.services.guarded_folders import enter, enter_root
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +78,8 @@ class _File:
 def owner_of_watch_folder() -> User | None:
     """Whose recordings they become; None where nobody active is named."""
     name = settings.SITE.watch_owner
-    return User.objects.filter(email__iexact=name, is_active=True).first() if name else None
+    named = Q(email__iexact=name) | Q(role=Role.SERVICE, name=name)
+    return User.objects.filter(named, is_active=True).first() if name else None
 
 
 def take_from_watch_folder() -> None:

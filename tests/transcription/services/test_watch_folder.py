@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 from django.core.cache import cache
-from django.db import connection
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from tests.fakes.databases import database_url
 from tests.fakes.recordings import make_recording
 from transcription.models import Recording, Upload, UploadState
 from transcription.services import intake_folder, uploads, watch_folder
 from transcription.services.watch_folder import take_from_watch_folder
 from webapp.accounts.models import User
+from webapp.accounts.service_accounts import make_service_account
 
 ROOT = Path(__file__).resolve().parents[3]
 CONTENT = b"RIFF" * 1000
@@ -196,6 +197,17 @@ def test_what_was_deleted_on_the_server_does_not_come_back(folder: Path, look: L
     assert not Upload.objects.exists()
 
 
+def test_a_service_account_is_named_by_its_name(
+    folder: Path, look: Look, administrator: User, settings: Settings
+) -> None:
+    account = make_service_account(name="Scanner", made_by=administrator)
+    settings.SITE = settings.SITE.model_copy(update={"watch_owner": "Scanner"})
+    (folder / "talk.wav").write_bytes(CONTENT)
+    look(0)
+    look(11)
+    assert Upload.objects.get().owner == account
+
+
 @pytest.mark.parametrize("active", [True, False])
 def test_without_an_active_owner_nothing_is_taken(
     active: bool, folder: Path, look: Look, alice: User, settings: Settings
@@ -350,11 +362,3 @@ def test_two_looks_at_once_are_one(folder: Path, look: Look) -> None:
     os.close(opened)
     look(61)
     assert len(taken(folder)) == 1
-
-
-def database_url() -> str:
-    """Of the tests' own database."""
-    name = connection.settings_dict["NAME"]
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{name}"
-    return f"{os.environ['TRANSCRIBE_DATABASE_URL'].rpartition('/')[0]}/{name}"
