@@ -116,6 +116,7 @@ def recording_transcript(request: PersonRequest, recording_id: UUID) -> HttpResp
     listed = list(segments)
     if is_growing and not listed and request.GET.get("tail") == tail.name:
         return HttpResponse(status=204)
+    record_act(act=Act.VIEWED, actor=request.user, on=shown)
     context = {"revision": revision, "paragraphs": paragraphs_of(listed, names), "tail": tail}
     response = render(request, "recording/growth.html", context)
     response["HX-Reswap"] = "beforeend" if is_growing else "innerHTML"

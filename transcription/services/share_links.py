@@ -96,7 +96,9 @@ def open_caption_link(*, token: str, address: str) -> ShareLink:
     Raises NotFoundError, which says why, and TooFastError where too many wrong tokens came from
     there: then no token of theirs is looked at.
     """
-    return _open(selectors.access_caption_link_by_token, token, address)
+    link = _open(selectors.access_caption_link_by_token, token, address)
+    record_act(act=Act.VIEWED, actor=None, on=link.session, detail={"by": "link"})
+    return link
 
 
 def open_recording_link(*, token: str, address: str) -> ShareLink:
