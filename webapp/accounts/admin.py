@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -63,9 +62,9 @@ class PersonAdmin(UserAdmin[User]):
             obj.is_staff = obj.is_superuser = obj.role == Role.ADMINISTRATOR
         super().save_model(request, obj, form, change)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Sequence[str]:
-        fields: Sequence[str] = super().get_readonly_fields(request, obj)
-        return fields if obj else [name for name in fields if name != "role"]
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
+        fields = super().get_readonly_fields(request, obj)
+        return [str(name) for name in fields if obj or name != "role"]
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """People are disabled, not deleted: deleting would take their recordings along."""

@@ -126,7 +126,7 @@ def change_role(*, person: User, role: str, changed_by: User | None) -> User:
 def reset_factors(*, person: User, reset_by: User | None) -> int:
     """Forget their app, recovery codes and passkeys; the number of them. The password stays."""
     with transaction.atomic():
-        count, _ = Authenticator.objects.filter(user=person).delete()
+        count: int = Authenticator.objects.filter(user=person).delete()[0]
         if count:
             record_act(act=Act.FACTORS_RESET, actor=reset_by, on=person, detail={"count": count})
     return count

@@ -47,7 +47,7 @@ def delete_team(*, team: Team, deleted_by: User) -> None:
     """What its members own stays theirs; what was shared with the team is so no more."""
     with transaction.atomic():
         members = list(team.members.values_list("pk", flat=True))
-        detail = {"change": "deleted", "members": len(members)}
+        detail: dict[str, str | int] = {"change": "deleted", "members": len(members)}
         record_act(act=Act.TEAM_CHANGED, actor=deleted_by, on=team, detail=detail)
         team.delete()
         for user_id in members:
