@@ -4,67 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from allauth.usersessions.models import UserSession
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from webapp.accounts.models import ApiToken, Role, User
+from webapp.accounts.models import ApiToken, User
 
-
-class PersonCreationForm(AdminUserCreationForm[User]):
-    class Meta:
-        model = User
-        fields = ("email", "name", "role")
-
-
-class PersonChangeForm(UserChangeForm[User]):
-    class Meta:
-        model = User
-        fields = ("email", "name", "time_zone")
+# Keys to people's accounts are nobody's to read, and what changes who gets in has one road, which
+# audits it: `accounts.people`, behind the administration's page of people.
+for model in (Authenticator, EmailAddress, SocialAccount, SocialApp, SocialToken, UserSession):
+    admin.site.unregister(model)
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin[User]):
-    """Makes people and mends their names and addresses.
+class PersonAdmin(admin.ModelAdmin[User]):
+    """People, to look at."""
 
-    Roles and disabling have a page in the administration, which looks after the last administrator
-    and ends sessions.
-    """
-
-    form = PersonChangeForm
-    add_form = PersonCreationForm
     list_display = ("email", "name", "role", "is_active", "last_login")
     list_filter = ("role", "is_active")
     search_fields = ("email", "name")
     ordering = ("email",)
-    readonly_fields = ("role", "is_active", "last_login", "date_joined")
-    filter_horizontal = ()
-    fieldsets = (
-        (None, {"fields": ("email", "password")}),
-        ("Person", {"fields": ("name", "time_zone")}),
-        ("Rights", {"fields": ("role", "is_active")}),
-        ("Dates", {"fields": ("last_login", "date_joined")}),
-    )
-    add_fieldsets = (
-        (
-            None,
-            {"fields": ("email", "name", "role", "usable_password", "password1", "password2")},
-        ),
-    )
+    fields = ("email", "name", "time_zone", "role", "is_active", "last_login", "date_joined")
 
-    def save_model(
-        self, request: HttpRequest, obj: User, form: forms.ModelForm[User], change: bool
-    ) -> None:
-        if not change:
-            obj.is_staff = obj.is_superuser = obj.role == Role.ADMINISTRATOR
-        super().save_model(request, obj, form, change)
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
 
-    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
-        fields = super().get_readonly_fields(request, obj)
-        return [str(name) for name in fields if obj or name != "role"]
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return False
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """People are disabled, not deleted: deleting would take their recordings along."""

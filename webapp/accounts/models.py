@@ -220,6 +220,7 @@ class Act(models.TextChoices):
     DISABLED = "disabled", "disabled"
     ENABLED = "enabled", "enabled"
     ROLE_CHANGED = "role_changed", "changed the role of"
+    ADDRESS_CHANGED = "address_changed", "changed the address of"
     FACTORS_RESET = "factors_reset", "reset the second factors of"
     SESSIONS_ENDED = "sessions_ended", "ended the sessions of"
     TEAM_CHANGED = "team_changed", "changed the team"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import update_session_auth_hash
@@ -36,21 +37,17 @@ def invite_person(
 
     Raises InvalidPersonError, PeopleError where the address is known.
     """
-    email = User.objects.normalize_email(email)
+    email = _clean_address(email)
     _check_role(role)
-    try:
-        validate_email(email)
-    except ValidationError:
-        raise InvalidPersonError(f"“{email}” is not an e-mail address.") from None
-    if User.objects.filter(email__iexact=email).exists():
-        raise PeopleError(f"{email} has an account already.")
+    if User.objects.filter(email=email).exists():
+        raise _known(email)
     rights = {"is_staff": role == Role.ADMINISTRATOR, "is_superuser": role == Role.ADMINISTRATOR}
     try:
         with transaction.atomic():
             person = User.objects.create_user(email, None, name=name.strip(), role=role, **rights)
             record_act(act=Act.INVITED, actor=invited_by, on=person, detail={"role": role})
     except IntegrityError:  # two at once pass the look
-        raise PeopleError(f"{email} has an account already.") from None
+        raise _known(email) from None
     return person
 
 
@@ -123,6 +120,25 @@ def change_role(*, person: User, role: str, changed_by: User | None) -> User:
     return person
 
 
+def change_details(*, person: User, name: str, email: str, changed_by: User) -> User:
+    """Mend a name or the address by which they log in.
+
+    Raises InvalidPersonError, PeopleError where another has the address.
+    """
+    email = _clean_address(email)
+    with transaction.atomic():
+        person = User.objects.select_for_update().get(pk=person.pk)
+        before, person.name, person.email = person.email, name.strip()[:150], email
+        if email != before and User.objects.filter(email=email).exists():
+            raise _known(email)
+        person.save(update_fields=["name", "email"])
+        if email != before:
+            EmailAddress.objects.filter(user=person).delete()  # allauth's own note of the old one
+            detail = {"from": before, "to": email}
+            record_act(act=Act.ADDRESS_CHANGED, actor=changed_by, on=person, detail=detail)
+    return person
+
+
 def reset_factors(*, person: User, reset_by: User | None) -> int:
     """Forget their app, recovery codes and passkeys; the number of them. The password stays."""
     with transaction.atomic():
@@ -169,6 +185,19 @@ def check_another_administrator(person: User) -> None:
         raise PeopleError(
             f"{person} is the last administrator. Make somebody else one first, or nobody could."
         )
+
+
+def _clean_address(email: str) -> str:
+    email = User.objects.normalize_email(email)
+    try:
+        validate_email(email)
+    except ValidationError:
+        raise InvalidPersonError(f"“{email}” is not an e-mail address.") from None
+    return email
+
+
+def _known(email: str) -> PeopleError:
+    return PeopleError(f"{email} has an account already.")
 
 
 def _check_role(role: str) -> None:

@@ -33,6 +33,17 @@ class InvitationForm(forms.Form):
     role = forms.ChoiceField(label="Role", choices=ROLES, initial=Role.STAFF)
 
 
+class DetailsForm(forms.ModelForm[User]):
+    """What an administrator mends."""
+
+    class Meta:
+        model = User
+        fields = ("name", "email")
+
+    def validate_unique(self) -> None:
+        """The service says it, in its own words."""
+
+
 @administrators_only
 @require_safe
 def all_people(request: PersonRequest) -> HttpResponse:
@@ -74,6 +85,23 @@ def make_link(request: PersonRequest, person_id: int) -> HttpResponse:
     except PeopleError as error:
         return _refused(request, person, error)
     return _person_page(request, person, link=link)
+
+
+@administrators_only
+@require_POST
+def change_details(request: PersonRequest, person_id: int) -> HttpResponse:
+    person = _person(person_id)
+    form = DetailsForm(request.POST)
+    if form.is_valid():
+        try:
+            person = people.change_details(
+                person=person, **form.cleaned_data, changed_by=request.user
+            )
+        except PeopleError as error:
+            form.add_error("email", error.text)
+        else:
+            return _done(request, person, f"{person} is saved.")
+    return _person_page(request, person, form=form, status=400)
 
 
 @administrators_only
@@ -141,10 +169,17 @@ def _list_page(request: PersonRequest, form: InvitationForm, status: int = 200) 
     return render(request, "administration/people.html", context, status=status)
 
 
-def _person_page(request: PersonRequest, person: User, link: str = "") -> HttpResponse:
+def _person_page(
+    request: PersonRequest,
+    person: User,
+    link: str = "",
+    form: DetailsForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
     context: dict[str, Any] = {
         "person": person,
         "link": link,
+        "form": form or DetailsForm(instance=person),
         "is_self": person == request.user,
         "teams": person.teams.all(),
         "other_teams": Team.objects.exclude(members=person),
@@ -155,7 +190,7 @@ def _person_page(request: PersonRequest, person: User, link: str = "") -> HttpRe
         ],
         "roles": ROLES,
     }
-    return render(request, "administration/person.html", context)
+    return render(request, "administration/person.html", context, status=status)
 
 
 def _done(request: PersonRequest, person: User, sentence: str) -> HttpResponse:
@@ -173,6 +208,7 @@ urlpatterns = [
     path("people/invite/", invite, name="administration_people_invite"),
     path("people/<int:person_id>/", one_person, name="administration_people_one"),
     path("people/<int:person_id>/link/", make_link, name="administration_people_link"),
+    path("people/<int:person_id>/details/", change_details, name="administration_people_details"),
     path("people/<int:person_id>/disable/", disable, name="administration_people_disable"),
     path("people/<int:person_id>/enable/", enable, name="administration_people_enable"),
     path("people/<int:person_id>/role/", change_role, name="administration_people_role"),

@@ -14,7 +14,7 @@ from webapp.accounts.models import AuditEntry, Role, Team, User
 
 ClientOf = Callable[[User | None], Client]
 
-ACTS = ("link", "disable", "enable", "role", "factors", "sessions")
+ACTS = ("link", "details", "disable", "enable", "role", "factors", "sessions")
 
 
 def address(person: User, act: str = "") -> str:
@@ -34,12 +34,12 @@ def test_pages_are_the_administrators(alice: User, bob: User, client_of: ClientO
 def test_acts_are_the_administrators_and_posts(
     administrator: User, alice: User, bob: User, client_of: ClientOf, act: str
 ) -> None:
-    data = {"role": Role.ADMINISTRATOR}
+    data = {"role": Role.ADMINISTRATOR, "name": "Eve", "email": "eve@example.org"}
     assert client_of(alice).post(address(bob, act), data).status_code == 404
     assert client_of(None).post(address(bob, act), data).status_code == 302
     assert client_of(administrator).get(address(bob, act)).status_code == 405
     bob.refresh_from_db()
-    assert (bob.is_active, bob.role) == (True, Role.STAFF)
+    assert (bob.is_active, bob.role, bob.name) == (True, Role.STAFF, "Bob")
 
 
 def test_strangers_invite_nobody(alice: User, client_of: ClientOf) -> None:
@@ -137,6 +137,32 @@ def test_disabling_and_enabling(administrator: User, alice: User, client_of: Cli
     client.post(address(alice, "enable"))
     alice.refresh_from_db()
     assert alice.is_active
+
+
+def test_name_and_address_are_mended_and_the_new_address_logs_in(
+    administrator: User, alice: User, client_of: ClientOf
+) -> None:
+    client = client_of(administrator)
+    client.post(address(alice, "details"), {"name": "Alice B", "email": "Alice.B@example.org"})
+    alice.refresh_from_db()
+    assert (alice.name, alice.email) == ("Alice B", "alice.b@example.org")
+    hers = Client()
+    hers.post("/accounts/login/", {"login": "alice.b@example.org", "password": PASSWORD})
+    assert hers.get("/profile/").status_code == 200
+    entry = AuditEntry.objects.get(act="address_changed")
+    assert entry.detail == {"from": "alice@example.org", "to": "alice.b@example.org"}
+
+
+@pytest.mark.parametrize("email", ["bob@example.org", "BOB@example.org", "nobody", ""])
+def test_wrong_address_is_said_beside_the_field(
+    administrator: User, alice: User, bob: User, client_of: ClientOf, email: str
+) -> None:
+    data = {"name": "Alice", "email": email}
+    response = client_of(administrator).post(address(alice, "details"), data)
+    assert response.status_code == 400
+    assert "field-error" in response.content.decode()
+    alice.refresh_from_db()
+    assert alice.email == "alice@example.org"
 
 
 def test_role_is_changed_and_nonsense_is_refused(
