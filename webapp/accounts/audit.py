@@ -104,8 +104,11 @@ def forget_expired_entries() -> int:
     days = site_settings().audit_days
     count = forget_entries(before=timezone.now() - timedelta(days=days))
     if count:
-        detail = {"what": "audit log", "count": count, "older_than_days": days}
-        record_act(act=Act.PURGED, actor=None, detail=detail)
+        record_act(
+            act=Act.PURGED,
+            actor=None,
+            detail={"what": "audit log", "count": count, "older_than_days": days},
+        )
     return count
 
 

@@ -11,19 +11,19 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 
 from transcription.errors import NotFoundError
 from transcription.pages.requests import PersonRequest
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def administrators_only(view: View) -> View:
     """Guard of every view here: log-in for the anonymous, 404 for everybody else."""
 
     @wraps(view)
-    def guarded(request: PersonRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: PersonRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_active or not request.user.is_administrator:
             raise NotFoundError
         return view(request, *args, **kwargs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -61,7 +62,7 @@ def listed(request: PersonRequest) -> HttpResponse:
         "view": view,
         "views": [(name, words, counts[name]) for name, (words, _) in VIEWS.items()],
         "page": page,
-        "lines": _lines(page.object_list),
+        "lines": _lines(list(page.object_list)),
     }
     is_fragment = request.headers.get("HX-Request") == "true"
     name = "jobs_list" if is_fragment else "jobs"
@@ -95,13 +96,12 @@ def _back(request: PersonRequest) -> HttpResponse:
     return response
 
 
-def _lines(shown: QuerySet[Job]) -> list[JobLine]:
-    listed_jobs = list(shown)
-    waits = any(job.state == JobState.QUEUED for job in listed_jobs)
+def _lines(shown: Sequence[Job]) -> list[JobLine]:
+    waits = any(job.state == JobState.QUEUED for job in shown)
     places = jobs.queue_positions() if waits else {}
     busy = set(
         Job.objects.filter(
-            recording__in=[job.recording_id for job in listed_jobs], state__in=ACTIVE
+            recording__in=[job.recording_id for job in shown], state__in=ACTIVE
         ).values_list("recording_id", flat=True)
     )
     return [
@@ -111,7 +111,7 @@ def _lines(shown: QuerySet[Job]) -> list[JobLine]:
             can_cancel=job.state in ACTIVE and not job.is_cancel_requested,
             can_retry=job.recording_id not in busy and job.recording.audio_removed_at is None,
         )
-        for job in listed_jobs
+        for job in shown
     ]
 
 

@@ -74,7 +74,7 @@ def storage(request: PersonRequest) -> HttpResponse:
     return render(request, "administration/storage.html", context)
 
 
-def _by_person(recordings: QuerySet[Recording]) -> QuerySet[Recording, dict[str, Any]]:
+def _by_person(recordings: QuerySet[Recording]) -> QuerySet[Any, Any]:
     """One row a person, the largest first."""
     return (
         recordings.order_by()
