@@ -29,6 +29,7 @@ Receive = Callable[[], Awaitable[Message]]
 class FiledRequest(WebRequest):
     """A request that keeps its body on disk: Daphne sees an empty one."""
 
+    content: Any
     body: IO[bytes]
 
     def process(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
@@ -42,7 +42,7 @@ class UnknownModelError(NotFoundError):
 class Asked:
     """`granularities` are those of a verbose answer."""
 
-    file: UploadedFile
+    file: UploadedFile[Any]
     options: JobOptions
     response_format: ResponseFormat
     granularities: frozenset[str]

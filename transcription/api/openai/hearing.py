@@ -82,7 +82,8 @@ class Hearing:
             job = await in_thread(self._job)()
             if job is not None and job.state == JobState.DONE:
                 break
-        return await in_thread(self._read_all)()
+        heard: Heard = await in_thread(self._read_all)()
+        return heard
 
     async def end(self) -> None:
         """Remove the recording and its transcript, unless the site keeps them for a while."""
