@@ -38,6 +38,8 @@ SCOPES = (
     *("recordings:read", "recordings:write", "live:read", "live:write"),
     *("webhooks", "administration"),
 )
+STREAM = "/captions/events$"
+"""Does not end while its session runs: the test in the suite asks for it of one that has ended."""
 LIMITS = {
     "TRANSCRIBE_API_REQUESTS_PER_MINUTE": "10000000",
     "TRANSCRIBE_MAX_SESSIONS_PER_PERSON": "1000000",
@@ -83,6 +85,7 @@ def run(server: Server, token: str, examples: int, options: list[str]) -> int:
         f"{server.base_url}/api/v1/openapi.json",
         *("--header", f"Authorization: Bearer {token}"),
         *("--checks", "all", "--max-examples", str(examples)),
+        *("--exclude-path-regex", STREAM),
         *options,
     ]
     return subprocess.run(command, cwd=folder, check=False).returncode

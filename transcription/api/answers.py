@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseNotModified
 from django.utils.http import parse_etags
-from ninja import Schema
 from ninja.renderers import BaseRenderer
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from transcription.errors import ChangedMeanwhileError
@@ -33,13 +33,13 @@ class JsonRenderer(BaseRenderer):
         return to_json(data)
 
 
-def tag_of(resource: Schema) -> str:
+def tag_of(resource: BaseModel) -> str:
     """A strong entity tag."""
     return f'"{hashlib.sha256(to_json(resource)).hexdigest()[:24]}"'
 
 
 def tagged(
-    request: HttpRequest, resource: Schema, *, status: int = 200, location: str = ""
+    request: HttpRequest, resource: BaseModel, *, status: int = 200, location: str = ""
 ) -> HttpResponse:
     """The resource with its tag; 304 for a reader who has it already."""
     tag = tag_of(resource)
@@ -61,7 +61,7 @@ def checks_tag(view: View) -> View:
     return view
 
 
-def check_unchanged(request: HttpRequest, current: Schema) -> None:
+def check_unchanged(request: HttpRequest, current: BaseModel) -> None:
     """Call it in the transaction of the edit, which holds the row.
 
     Raises ChangedMeanwhileError where `If-Match` names another state than `current`.

@@ -160,8 +160,8 @@ async def _events(
     try:
         yield f"retry: {COME_BACK_MS}\n\n".encode()
         session, stored = await _history(request, session_id, after_seq)
-        for event in stored:
-            yield event
+        for written in stored:
+            yield written
         told = max(after_seq, session.last_seq)
         while session.state != LiveState.ENDED:
             try:
@@ -177,8 +177,8 @@ async def _events(
                 if event.seq > told + 1 or (event.type == "head" and event.seq > told):
                     # One was lost on its way: what is stored has it.
                     session, stored = await _history(request, session_id, told)
-                    for missed in stored:
-                        yield missed
+                    for written in stored:
+                        yield written
                     told = max(told, session.last_seq)
                 elif event.type not in FOR_THE_SPEAKER | {"head"} and not 0 < event.seq <= told:
                     yield _written(event)
@@ -198,7 +198,8 @@ async def _history(
         session = _read(request, session_id)
         return session, list(_stored(session, after_seq))
 
-    return await database_sync_to_async(read)()
+    history: tuple[LiveSession, list[bytes]] = await database_sync_to_async(read)()
+    return history
 
 
 def _stored(session: LiveSession, after_seq: int) -> Iterator[bytes]:

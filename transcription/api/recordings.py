@@ -26,11 +26,11 @@ from transcription.api.resources.recordings import (
     RecordingOut,
 )
 from transcription.api.resources.uploads import UploadOut
-from transcription.api.words import Line
+from transcription.api.words import MOST_KEY, Line
 from transcription.errors import InvalidInputError, NotFoundError
 from transcription.models import Recording
 from transcription.services import intake_folder, recordings, retention, sharing, trash, uploads
-from webapp.accounts.models import User
+from webapp.accounts.models import Team, User
 
 router = Router()
 
@@ -188,9 +188,14 @@ def _change(recording: Recording, change: RecordingChange, user: User) -> None:
             thing=recording, is_organisation_wide=change.is_organisation_wide, set_by=user
         )
     if "team" in asked:
-        team = user.teams.filter(id=change.team).first()
-        if team is None and change.team is not None:
-            raise InvalidInputError("Choose one of your own teams. Nothing was changed.")
+        team = None if change.team is None else _own_team(user, change.team)
         retention.set_team(recording=recording, team=team, changed_by=user)
     if "expires_at" in asked:
         retention.set_expiry(recording=recording, expires_at=change.expires_at, changed_by=user)
+
+
+def _own_team(user: User, team_id: int) -> Team:
+    team = user.teams.filter(id=team_id).first() if 0 < team_id < MOST_KEY else None
+    if team is None:
+        raise InvalidInputError("Choose one of your own teams. Nothing was changed.")
+    return team

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import URLPattern
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
@@ -41,7 +42,8 @@ class RestApi(NinjaAPI):
     def urls(self) -> tuple[list[Any], str, str]:
         patterns, app_name, namespace = super().urls
         for pattern in patterns:
-            pattern.callback = guarded(pattern.callback)
+            if isinstance(pattern, URLPattern):
+                pattern.callback = guarded(pattern.callback)
         return patterns, app_name, namespace
 
     def get_openapi_schema(
