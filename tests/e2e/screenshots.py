@@ -296,8 +296,8 @@ def seed(server: Server) -> dict[str, str]:
             LiveMark.objects.create(
                 session=session, kind=kind, seq=seq, start_ms=start_ms, end_ms=end_ms
             )
-    from transcription.services.share_links import create_share_link, revoke_share_link
     from transcription.services.glossary import read_terms, write_terms
+    from transcription.services.share_links import create_share_link, revoke_share_link
 
     names = ["Okonkwo-Fitzgerald, 5", "Donaudampfschifffahrtsgesellschaft", "王俊", "SharePoint"]
     people = [f"Participant {number:02}" for number in range(60)]
@@ -321,7 +321,17 @@ def seed(server: Server) -> dict[str, str]:
         state=UploadState.REFUSED,
         problem="This video has no sound, so there is nothing to transcribe.",
     )
+    private = recording("Talk with the works council", RecordingState.READY, owner=other)
+    write(private, ENGLISH, RevisionKind.REFINED)
+    opened = recording("Interview about the move", RecordingState.READY, owner=other)
+    write(opened, ENGLISH, RevisionKind.REFINED)
+    _, link = create_share_link(thing=meeting, hours=24, made_by=me)
+    share_some(meeting, live, opened, me=me, other=other)
     return {
+        "shared": f"/recordings/{meeting.id}/share/",
+        "recording_opened": f"/recordings/{opened.id}/",
+        "opening": f"/administration/open/recordings/{private.id}/",
+        "recording_link": f"/r/{link}/",
         "recording": f"/recordings/{meeting.id}/",
         "recording_chinese": f"/recordings/{chinese.id}/",
         "recording_running": f"/recordings/{running.id}/",
@@ -335,6 +345,29 @@ def seed(server: Server) -> dict[str, str]:
         "link": f"/s/{token}/",
         "link_refused": "/s/wrong/",
     }
+
+
+def share_some(meeting: Any, live: Any, opened: Any, *, me: Any, other: Any) -> None:
+    """With people and a team, to read and to edit; and what an administrator opened."""
+    from transcription.services.sharing import open_as_administrator, share_with
+    from webapp.accounts.models import Role, Team, User
+
+    people = [
+        User.objects.create_user(f"{name.split()[0].lower()}@example.org", name=name)
+        for name in ("Adaeze Okonkwo-Fitzgerald", "Wang Fang", "Wolfgang Hinterberger-Schmidt")
+    ]
+    team = Team.objects.create(name="Building committee")
+    team.members.add(me, *people)
+    for thing in (meeting, live):
+        share_with(thing=thing, sharer=me, with_=other, can_edit=True)
+        share_with(thing=thing, sharer=me, with_=people[0], can_edit=False)
+        share_with(thing=thing, sharer=me, with_=team, can_edit=False)
+    administrator = User.objects.create_user(
+        "root@example.org", name="Rika Ott", role=Role.ADMINISTRATOR
+    )
+    why = "Maren asked why the second half has no names"
+    open_as_administrator(thing=meeting, administrator=administrator, reason=why)
+    open_as_administrator(thing=opened, administrator=me, reason="王俊 asked why it is so short")
 
 
 def open_menu(page: Any) -> None:
@@ -408,6 +441,12 @@ def make_link(page: Any) -> None:
     page.wait_for_selector(".links-made")
 
 
+def search_people(page: Any) -> None:
+    page.get_by_role("searchbox", name="Find a person").fill("wa")
+    page.get_by_role("list", name="Found").wait_for()
+    page.get_by_role("list", name="Found").scroll_into_view_if_needed()
+
+
 def choose_yellow(page: Any) -> None:
     open_reading_tools(page)
     page.locator('[data-value="yellow"]').click()
@@ -465,6 +504,12 @@ def shots_of(places: dict[str, str]) -> list[Shot]:
         Shot("live_ended", places["live_ended"], settle),
         Shot("live_capture", places["live_capture"]),
         Shot("live_yellow", places["live_captions"], choose_yellow),
+        Shot("shared", places["shared"]),
+        Shot("shared_made", places["shared"], make_link),
+        Shot("shared_search", places["shared"], search_people),
+        Shot("opening", places["opening"]),
+        Shot("recording_opened", places["recording_opened"]),
+        Shot("recording_link", places["recording_link"], is_logged_in=False),
         Shot("live_links", places["live_links"]),
         Shot("live_links_made", places["live_links"], make_link),
         Shot("room", places["live_captions"] + "room/", settle_room),
