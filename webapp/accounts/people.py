@@ -70,12 +70,13 @@ def disable_person(*, person: User, disabled_by: User | None) -> User:
     What they own stays. Raises PeopleError for the last administrator, and for oneself.
     """
     with transaction.atomic():
+        administrators = _lock_administrators()
         person = User.objects.select_for_update().get(pk=person.pk)
         if not person.is_active:
             return person
         if person == disabled_by:
             raise PeopleError("You cannot disable yourself. Another administrator can.")
-        check_another_administrator(person)
+        _check_another_remains(administrators, person)
         person.is_active = False
         person.save(update_fields=["is_active"])
         _end_sessions(person)
@@ -102,6 +103,7 @@ def change_role(*, person: User, role: str, changed_by: User | None) -> User:
     """
     _check_role(role)
     with transaction.atomic():
+        administrators = _lock_administrators()
         person = User.objects.select_for_update().get(pk=person.pk)
         if person.role == role:
             return person
@@ -110,7 +112,7 @@ def change_role(*, person: User, role: str, changed_by: User | None) -> User:
         if person == changed_by:
             raise PeopleError("You cannot change your own role. Another administrator can.")
         if role != Role.ADMINISTRATOR:
-            check_another_administrator(person)
+            _check_another_remains(administrators, person)
         before, person.role = person.role, role
         person.is_staff = person.is_superuser = role == Role.ADMINISTRATOR
         person.save(update_fields=["role", "is_staff", "is_superuser"])
@@ -174,14 +176,15 @@ def end_other_sessions(*, request: HttpRequest) -> None:
     UserSession.objects.create_from_request(request)
 
 
-def check_another_administrator(person: User) -> None:
-    """Inside a transaction. Raises PeopleError where no other active administrator is left."""
-    if person.role != Role.ADMINISTRATOR or not person.is_active:
-        return
-    administrators = User.objects.select_for_update().filter(
-        role=Role.ADMINISTRATOR, is_active=True
-    )
-    if not set(administrators.values_list("pk", flat=True)) - {person.pk}:
+def _lock_administrators() -> set[int]:
+    """The active ones, before anybody else is locked and in one order: two who disable each other
+    at once wait for each other, and the second finds the first gone."""
+    active = User.objects.filter(role=Role.ADMINISTRATOR, is_active=True)
+    return set(active.select_for_update().order_by("pk").values_list("pk", flat=True))
+
+
+def _check_another_remains(administrators: set[int], person: User) -> None:
+    if administrators == {person.pk}:
         raise PeopleError(
             f"{person} is the last administrator. Make somebody else one first, or nobody could."
         )

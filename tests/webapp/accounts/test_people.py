@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 
 from tests.fakes.people import PASSWORD, make_person
@@ -153,6 +157,29 @@ def test_a_disabled_administrator_does_not_count_as_another(
     people.disable_person(person=alice, disabled_by=administrator)
     with pytest.raises(PeopleError, match="last administrator"):
         people.disable_person(person=administrator, disabled_by=None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_administrators_who_disable_each_other_at_once_leave_one(
+    administrator: User, alice: User
+) -> None:
+    people.change_role(person=alice, role=Role.ADMINISTRATOR, changed_by=administrator)
+    together = Barrier(2, timeout=30)
+
+    def disable(person: User, by: User) -> None:
+        together.wait()
+        try:
+            with suppress(PeopleError):
+                people.disable_person(person=person, disabled_by=by)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        acts = [threads.submit(disable, administrator, alice)]
+        acts.append(threads.submit(disable, alice, administrator))
+        for act in acts:
+            act.result(timeout=60)
+    assert User.objects.filter(role=Role.ADMINISTRATOR, is_active=True).count() == 1
 
 
 # Roles --------------------------------------------------------------------------------------------
