@@ -1,4 +1,5 @@
-"""What Django and allauth tell of log-ins, passwords and second factors, written to the audit log.
+"""What Django and allauth tell of log-ins, passwords, second factors and changes under `/admin/`,
+written to the audit log.
 
 Connected by the app's `ready`.
 """
@@ -10,7 +11,9 @@ from typing import Any
 from allauth.account.signals import password_changed, password_reset, password_set
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authentication_failed, authenticator_added, authenticator_removed
+from django.contrib.admin.models import ADDITION, DELETION, LogEntry
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.db.models.signals import post_save
 
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act, User
@@ -54,7 +57,17 @@ def _factor_removed(user: User, authenticator: Authenticator, **_: Any) -> None:
     record_act(act=Act.FACTOR_REMOVED, actor=user, on=user, detail={"kind": authenticator.type})
 
 
+def _table_changed(instance: LogEntry, created: bool, **_: Any) -> None:
+    """Somebody used Django's own administration. It tells a deletion before it happens."""
+    act = {ADDITION: Act.CREATED, DELETION: Act.DELETED}.get(instance.action_flag, Act.EDITED)
+    if created:
+        actor = User.objects.get(pk=instance.user_id)
+        on = instance.get_edited_object()
+        record_act(act=act, actor=actor, on=on, detail={"by": "the tables"})
+
+
 def connect_signals() -> None:
+    post_save.connect(_table_changed, sender=LogEntry, dispatch_uid="audit_table_changed")
     for signal, receiver in (
         (user_logged_in, _logged_in),
         (user_logged_out, _logged_out),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
@@ -188,6 +189,21 @@ def test_a_failed_log_in_names_the_account_and_never_what_was_typed(
     assert (first.act, first.actor, first.subject_name) == ("log_in_failed", None, "Alice")
     assert (second.act, second.subject_name, second.detail) == ("log_in_failed", "", {})
     assert not any("secret" in str(vars(entry)) for entry in (first, second))
+
+
+def test_what_is_done_under_the_tables_is_told(client: Client, administrator: User) -> None:
+    client.force_login(administrator)
+    client.post("/admin/auth/group/add/", {"name": "Left over"})
+    group = Group.objects.get()
+    client.post(f"/admin/auth/group/{group.pk}/change/", {"name": "Renamed"})
+    client.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
+    assert acts() == ["logged_in", "created", "edited", "deleted"]
+    entry = AuditEntry.objects.get(act=Act.DELETED)
+    assert (entry.actor, entry.subject_kind, entry.subject_name) == (
+        administrator,
+        "group",
+        "Renamed",
+    )
 
 
 def test_log_out_and_a_new_password_are_told(client: Client, alice: User) -> None:
