@@ -37,6 +37,8 @@ def list_live_sessions(
     visible = selectors.live_sessions_visible_to(request.auth)
     if wanted.state is not None:
         visible = visible.filter(state=wanted.state)
+    if wanted.reference:
+        visible = visible.filter(reference=wanted.reference)
     if wanted.owner == "me":
         visible = visible.filter(owner=request.auth)
     elif wanted.owner == "others":
@@ -52,6 +54,7 @@ def create_live_session(request: ApiRequest, asked: LiveSessionIn) -> HttpRespon
     session = live_sessions.create_live_session(
         owner=request.auth,
         title=asked.title,
+        reference=asked.reference,
         language=clean_language(asked.language),
         mode_ms=asked.mode_ms,
         visibility=asked.visibility,

@@ -27,9 +27,13 @@ def send(client: Client, method: str, path: str, body: Any = None, **arguments: 
 
 def test_a_session_is_made_and_ended(client_of: ClientOf, alice: User) -> None:
     client = client_of(alice)
-    made = send(client, "post", LIST, {"title": "Weekly", "language": "en"})
+    asked = {"title": "Weekly", "language": "en", "reference": "call-7"}
+    made = send(client, "post", LIST, asked)
     assert made.status_code == 201, made.content
     body = made.json()
+    found = client.get(LIST, {"reference": "call-7"}).json()["items"]
+    assert [item["id"] for item in found] == [body["id"]]
+    assert client.get(LIST, {"reference": "call-8"}).json()["items"] == []
     assert (body["title"], body["state"], body["visibility"]) == ("Weekly", "created", "private")
     assert made["Location"].endswith(f"{LIST}/{body['id']}")
     ended = send(client, "post", f"{LIST}/{body['id']}/end")

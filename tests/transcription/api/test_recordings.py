@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+from pytest_django.fixtures import Settings
 
 from tests.fakes.recordings import make_recording
 from transcription.models import Recording, RecordingSource, RecordingState, Upload
@@ -299,6 +301,23 @@ def test_a_path_is_for_service_accounts_and_administrators(
 ) -> None:
     response = client_of(alice).post(LIST, {"path": "/srv/talk.wav"})
     assert response.status_code == 403
+
+
+def test_a_file_of_a_listed_folder_is_taken_by_its_path(
+    client_of: ClientOf,
+    administrator: User,
+    sent: list[tuple[str, ...]],
+    settings: Settings,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "talk.wav").write_bytes(b"RIFF and more")
+    settings.SITE = settings.SITE.model_copy(update={"intake_folders": str(tmp_path)})
+    form = {"path": str(tmp_path / "talk.wav"), "language": "en"}
+    response = client_of(administrator).post(LIST, form)
+    assert response.status_code == 202, response.content
+    upload = Upload.objects.get()
+    assert (upload.display_name, upload.length_bytes, upload.language) == ("talk.wav", 13, "en")
+    assert client_of(administrator).post(LIST, {"path": "/etc/hostname"}).status_code == 400
 
 
 def test_audio_is_read_in_ranges(client_of: ClientOf, alice: User) -> None:

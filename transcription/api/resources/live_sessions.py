@@ -23,6 +23,7 @@ class LiveSessionOut(Schema):
     id: UUID
     title: str
     owner: PersonName
+    reference: Annotated[str, Field(description="What the tool that made it calls it.")]
     visibility: Visibility
     language: str
     mode_ms: Annotated[int, Field(description="The latency mode; 0: the engine's own.")]
@@ -39,6 +40,7 @@ class LiveSessionOut(Schema):
             id=session.id,
             title=session.title,
             owner=PersonName.of(session.owner),
+            reference=session.reference,
             visibility=Visibility(session.visibility),
             language=session.language,
             mode_ms=session.mode_ms,
@@ -55,6 +57,7 @@ class LiveSessionFilter(Schema):
     """Which live sessions of those that this person may read."""
 
     state: LiveState | None = None
+    reference: Annotated[Line, Field(max_length=64)] = ""
     owner: Annotated[Literal["me", "others", "anybody"], Field(description="Whose sessions.")] = (
         "anybody"
     )
@@ -64,6 +67,9 @@ class LiveSessionIn(Body):
     """A session that waits for its first capture. The engine judges language and mode then."""
 
     title: Annotated[Line, Field(max_length=300, description="Empty: one with the date.")] = ""
+    reference: Annotated[
+        Line, Field(max_length=64, description="What your tool calls it; webhooks say it too.")
+    ] = ""
     language: Annotated[Line, Field(max_length=16, description="Empty: detected.")] = ""
     mode_ms: Annotated[int, Field(ge=0, le=10_000)] = 0
     visibility: Visibility = Visibility.PRIVATE
