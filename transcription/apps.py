@@ -6,7 +6,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.contrib.auth.signals import user_logged_out
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_save, pre_delete
 
 
 class TranscriptionConfig(AppConfig):
@@ -16,7 +16,8 @@ class TranscriptionConfig(AppConfig):
     def ready(self) -> None:
         from transcription import checks, deploy_checks  # noqa: F401  # registers them
         from transcription.broadcast import rights_changed_on_commit
-        from webapp.accounts.models import ApiToken, User
+        from transcription.services.retention import keep_team_with_rules
+        from webapp.accounts.models import ApiToken, Team, User
         from webapp.accounts.signals import rights_changed
 
         def tell_sockets(user: User | None, **_: Any) -> None:
@@ -36,6 +37,7 @@ class TranscriptionConfig(AppConfig):
         def tell_sockets_of_id(user_id: int, **_: Any) -> None:
             rights_changed_on_commit(user_id)
 
+        pre_delete.connect(keep_team_with_rules, sender=Team, dispatch_uid="keep_team_with_rules")
         rights_changed.connect(tell_sockets_of_id, weak=False, dispatch_uid="tell_sockets_of_id")
         user_logged_out.connect(tell_sockets, weak=False, dispatch_uid="tell_sockets")
         post_save.connect(

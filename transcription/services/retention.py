@@ -25,6 +25,7 @@ from transcription.services.retention_rules import (
     Rules,
 )
 from webapp.accounts.audit import record_act
+from webapp.accounts.errors import PeopleError
 from webapp.accounts.models import Act, Team, User
 
 DAY: Final = timedelta(days=1)
@@ -124,6 +125,18 @@ def take_back_policy(*, policy: RetentionPolicy, taken_back_by: User) -> None:
             actor=taken_back_by,
             on=policy,
             detail={"team": "" if policy.team is None else policy.team.name, "taken_back": True},
+        )
+
+
+def keep_team_with_rules(instance: Team, **_: object) -> None:
+    """Before a team is deleted. Raises PeopleError while it has rules of its own: what it recorded
+    would end by others from one night to the next, and nobody would have seen which."""
+    now = timezone.now()
+    rules = rule_book(now).teams.get(instance.pk, Rules())
+    if rules != Rules() or instance.retention_policies.filter(takes_effect_at__gt=now).exists():
+        raise PeopleError(
+            f"The team {instance} has retention rules of its own. Empty them first, and see there "
+            "what that deletes."
         )
 
 

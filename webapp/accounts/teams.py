@@ -44,7 +44,10 @@ def rename_team(*, team: Team, name: str, renamed_by: User) -> Team:
 
 
 def delete_team(*, team: Team, deleted_by: User) -> None:
-    """What its members own stays theirs; what was shared with the team is so no more."""
+    """What its members own stays theirs; what was shared with the team is so no more.
+
+    Raises PeopleError where something else that belongs to the team stands against it.
+    """
     with transaction.atomic():
         members = list(team.members.values_list("pk", flat=True))
         detail: dict[str, str | int] = {"change": "deleted", "members": len(members)}

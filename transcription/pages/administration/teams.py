@@ -75,7 +75,11 @@ def rename(request: PersonRequest, team_id: int) -> HttpResponse:
 @require_POST
 def delete(request: PersonRequest, team_id: int) -> HttpResponse:
     team = get_object_or_404(Team, pk=team_id)
-    teams.delete_team(team=team, deleted_by=request.user)
+    try:
+        teams.delete_team(team=team, deleted_by=request.user)
+    except PeopleError as error:
+        messages.error(request, f"{error.text} Nothing was changed.")
+        return redirect("administration_teams_one", team.pk)
     messages.success(request, f"The team {team} is deleted. Its recordings stay with their owners.")
     return redirect("administration_teams")
 

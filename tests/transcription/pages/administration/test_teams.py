@@ -6,9 +6,13 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from tests.fakes.people import make_person
+from transcription.models import RetentionPolicy
+from transcription.services.retention import change_policy
+from transcription.services.retention_rules import Rules
 from webapp.accounts.models import Team, User
 
 ClientOf = Callable[[User | None], Client]
@@ -77,6 +81,23 @@ def test_unknown_address_joins_nothing(
     page = client_of(administrator).post(address(sales, "members/"), data, follow=True)
     assert "Nobody here has the address" in page.content.decode()
     assert not sales.members.exists()
+
+
+def test_team_with_retention_rules_of_its_own_is_not_deleted(
+    administrator: User, sales: Team, client_of: ClientOf
+) -> None:
+    """Its recordings would end by the organisation's rules, which nobody has looked at."""
+    client = client_of(administrator)
+    change_policy(team=sales, rules=Rules(transcript_days=900), changed_by=administrator)
+    page = client.post(address(sales, "delete/"), follow=True).content.decode()
+    assert "has retention rules of its own" in page
+    RetentionPolicy.objects.update(takes_effect_at=timezone.now())
+    client.post(address(sales, "delete/"))
+    assert Team.objects.filter(pk=sales.pk).exists()
+    change_policy(team=sales, rules=Rules(), changed_by=administrator)
+    RetentionPolicy.objects.update(takes_effect_at=timezone.now())
+    client.post(address(sales, "delete/"))
+    assert not Team.objects.filter(pk=sales.pk).exists()
 
 
 def test_the_way_back_leads_to_no_other_site(
