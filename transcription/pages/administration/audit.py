@@ -58,8 +58,9 @@ class AuditForm(forms.Form):
     act = forms.ChoiceField(label="Act", required=False)
     since = forms.DateField(label="From", required=False, widget=forms.DateInput({"type": "date"}))
     until = forms.DateField(label="To", required=False, widget=forms.DateInput({"type": "date"}))
-    about = forms.RegexField(r"^[a-z]{1,40}:[0-9A-Za-z-]{1,40}$", required=False)
-    about.widget = forms.HiddenInput()
+    about = forms.RegexField(
+        r"^[a-z]{1,40}:[0-9A-Za-z-]{1,40}$", required=False, widget=forms.HiddenInput
+    )
 
     def __init__(self, data: Mapping[str, str]) -> None:
         super().__init__(data)

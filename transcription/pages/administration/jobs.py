@@ -16,7 +16,8 @@ from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 
 from transcription import selectors
-from transcription.models import Job, JobState, RecordingState
+from transcription.errors import ConflictError
+from transcription.models import Job, JobState, Recording, RecordingState
 from transcription.pages.administration import administrators_only
 from transcription.pages.progress import Progress, progress_of
 from transcription.pages.requests import PersonRequest
@@ -25,8 +26,12 @@ from transcription.services.jobs import ACTIVE
 
 JOBS_A_PAGE: Final = 30
 UNDER_WAY: Final = Q(state__in=ACTIVE)
-FAILED: Final = Q(state=JobState.FAILED, recording__state=RecordingState.ATTENTION)
-"""Of a recording that has not been transcribed since."""
+FAILED: Final = Q(
+    state=JobState.FAILED,
+    recording__state=RecordingState.ATTENTION,
+    recording__trashed_at=None,
+)
+"""Of a recording that is still wanted and has not been transcribed since."""
 VIEWS: Final = {
     "open": ("Under way", UNDER_WAY),
     "failed": ("Failed", FAILED),
@@ -83,6 +88,8 @@ def cancel(request: PersonRequest, job_id: UUID) -> HttpResponse:
 def retry(request: PersonRequest, job_id: UUID) -> HttpResponse:
     """Transcribe its recording anew, as it was asked for before."""
     job = selectors.access_administered_job_by_id(request.user, job_id)
+    if job.recording.trashed_at is not None:
+        raise ConflictError("This recording is in its owner's trash. Nothing was changed.")
     jobs.retry_job(recording=job.recording, requested_by=request.user)
     messages.success(request, f"“{job.recording.title}” is waiting to be transcribed again.")
     return _back(request)
@@ -109,10 +116,15 @@ def _lines(shown: Sequence[Job]) -> list[JobLine]:
             job=job,
             progress=_progress(job, places.get(job.id)),
             can_cancel=job.state in ACTIVE and not job.is_cancel_requested,
-            can_retry=job.recording_id not in busy and job.recording.audio_removed_at is None,
+            can_retry=job.recording_id not in busy and _has_audio(job.recording),
         )
         for job in shown
     ]
+
+
+def _has_audio(recording: Recording) -> bool:
+    """Which is to be kept, too: what is in the trash is left alone."""
+    return recording.audio_removed_at is None and recording.trashed_at is None
 
 
 def _progress(job: Job, place: int | None) -> Progress:

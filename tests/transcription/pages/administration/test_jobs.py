@@ -81,6 +81,9 @@ def test_what_cannot_be_done_is_not_offered_and_refused(client: Client, alice: U
     assert "Transcribe again" in shown(client, "?show=ended")
     Recording.objects.update(audio_removed_at=timezone.now())
     assert "Transcribe again" not in shown(client, "?show=ended")
+    Recording.objects.update(audio_removed_at=None, trashed_at=timezone.now())
+    assert "Transcribe again" not in shown(client, "?show=ended")
+    assert client.post(f"{ADDRESS}{job.id}/retry/").status_code == 409
     nobody = "00000000-0000-4000-8000-000000000000"
     assert client.post(f"{ADDRESS}{nobody}/cancel/").status_code == 404
 
