@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 HEADER = struct.Struct(">II")  # sequence number, index of the first sample
 TRY_AGAIN = {1006, 1011, 1012, 4429, 4503}
@@ -87,12 +87,10 @@ class StreamClient:
                         lost_at = None
                         speaker = speaker or asyncio.create_task(self.speak())
                         await self.converse(socket)
-                except (OSError, ConnectionClosed) as error:
-                    code = (
-                        error.rcvd.code
-                        if isinstance(error, ConnectionClosed) and error.rcvd
-                        else 1006
-                    )
+                except (OSError, ConnectionClosed, InvalidHandshake) as error:
+                    code = 1006
+                    if isinstance(error, ConnectionClosed) and error.rcvd:
+                        code = error.rcvd.code
                     lost_at = lost_at or time.monotonic()
                     if code not in TRY_AGAIN or time.monotonic() - lost_at > GIVE_UP_S:
                         raise RefusedError(f"The connection was closed ({code}).") from error
@@ -110,6 +108,8 @@ class StreamClient:
             if event["type"] == "ready":
                 break
         show(event)
+        if self.hello.get("sessions"):  # what was told while the connection was lost
+            await socket.send(json.dumps({"type": "refetch", "after_seq": 0}))
         # The same conversation, should this connection be lost.
         self.hello["sessions"] = event.get("sessions") or [event["session"]]
         self.packet_frames = event["packet_ms"] * self.audio.sample_rate // 1000

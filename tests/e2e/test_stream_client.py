@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ import soundfile
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import encode_blocks, script, script_text
+from tests.chaos.network import network_to
 from tests.e2e.conftest import ROOT, Server
 from tests.fakes.asyncapi import matching
 
@@ -60,6 +62,17 @@ def text_of(events: list[dict[str, Any]], channel: int | None = None) -> str:
     return " ".join(event["text"] for event in finals if event.get("channel") == channel)
 
 
+def once(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Finals in the order of their utterances, told live or afterwards."""
+    finals = {}
+    for event in events:
+        for told in event["events"] if event["type"] == "history" else [event]:
+            if told["type"] == "final":
+                key = (event["channel"], told["utterance"])
+                finals[key] = told | {"channel": event["channel"]}
+    return [finals[key] for key in sorted(finals)]
+
+
 def test_both_sides_of_a_call_are_told_apart(server: Server, token: str, tmp_path: Path) -> None:
     path = tmp_path / "call.wav"
     both = np.stack([telephone(CALLER), telephone(DESK)], axis=1)
@@ -91,6 +104,35 @@ def test_wide_band_is_understood(server: Server, token: str, tmp_path: Path) -> 
     blocks = script(8, first=5000)
     soundfile.write(path, encode_blocks(blocks), SAMPLE_RATE, subtype="PCM_16")
     assert text_of(speak(server, token, path)) == script_text(blocks)
+
+
+async def test_a_lost_connection_loses_no_word(server: Server, token: str, tmp_path: Path) -> None:
+    path = tmp_path / "call.wav"
+    both = np.stack([telephone(CALLER), telephone(DESK)], axis=1)
+    soundfile.write(path, both, TELEPHONE_RATE, subtype="PCM_16")
+    async with network_to(server.port) as network:
+        client = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "docs/examples/stream_client.py",
+            f"ws://localhost:{network.port}",
+            str(path),
+            cwd=ROOT,
+            env={**os.environ, "TRANSCRIBE_TOKEN": token},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert client.stdout is not None
+        events, is_cut = [], False
+        async with asyncio.timeout(120):
+            async for line in client.stdout:
+                events.append(json.loads(line))
+                if events[-1]["type"] == "partial" and not is_cut:
+                    is_cut = True
+                    await network.cut(0.3)
+            assert await client.wait() == 0
+    ready = [event["sessions"] for event in events if event["type"] == "ready"]
+    assert ready == [ready[0]] * 2
+    assert text_of(once(events), 0) == script_text(CALLER)
+    assert text_of(once(events), 1) == script_text(DESK)
 
 
 def test_a_wrong_token_is_said_in_a_sentence(server: Server, tmp_path: Path) -> None:
