@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
-from asr_engine.audio import FloatSamples
+from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.results import Segment, Word
 
 
@@ -129,6 +129,10 @@ class WindowSpan:
     speech_end: int
 
 
+SHORT_SAMPLES: Final = 10 * SAMPLE_RATE
+"""A window up to this length is short: a model may read it in less time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """At most 30 s of audio cut in silence, on a clock that counts from `start_sample`.
@@ -216,7 +220,9 @@ class BatchModel(Protocol):
     def prepare(self, window: Window) -> Window:
         """The window with its features, which spares `encode` the work; in any thread."""
 
-    def encode(self, windows: Sequence[Window]) -> object: ...
+    def encode(self, windows: Sequence[Window], *, room_samples: int = 0) -> object:
+        """`room_samples` is the longest window of those that will be gathered together: a model
+        that takes less time for short windows makes the same room for all of them."""
 
     def gather(self, places: Sequence[tuple[object, int]]) -> object:
         """Encoder output of single windows, each given by an output and its number in there."""

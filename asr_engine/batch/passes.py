@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from asr_engine.batch import guards
 from asr_engine.batch.segments import segments_of, unclear_segment
 from asr_engine.batch.unheard import count_words, halves_around_hole
-from asr_engine.ports import BatchModel, Candidate, DecodeOptions, Rescorer, Window
+from asr_engine.ports import SHORT_SAMPLES, BatchModel, Candidate, DecodeOptions, Rescorer, Window
 from asr_engine.results import Segment
 
 DOUBTFUL: Final = 0.5
@@ -87,9 +87,11 @@ class Listener:
     check: Callable[[], None] = lambda: None
 
     def encode(self, windows: Sequence[Window]) -> list[Place]:
+        """Places that may be gathered with one another."""
         places: list[Place] = []
+        longest = max((len(window.samples) for window in windows), default=0)
         for batch in self._batches(windows):
-            encoded = self.model.encode(batch)
+            encoded = self.model.encode(batch, room_samples=longest)
             places += [(encoded, index) for index in range(len(batch))]
         return places
 
@@ -167,7 +169,8 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
     """Indices of the hearings to hear again: all where `share` is 1.
 
     Else the most doubtful ones, as long as they hold at most `share` of all words, but at least
-    one. What has no words or misses some, or sounds like a term, is heard again whatever it costs.
+    one. What has no words or misses some, or sounds like a term, is heard again whatever it costs;
+    so is what is short: a CPU spares more in encoding it than a long look takes.
     """
     if share >= 1:
         return list(range(len(hearings)))
@@ -176,6 +179,7 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
         index
         for index, hearing in enumerate(hearings)
         if not words[index]
+        or len(hearing.piece.window.samples) <= SHORT_SAMPLES
         or _halves(hearing) is not None
         or (rescorer and _sounds_like_a_term(hearing, rescorer))
     }

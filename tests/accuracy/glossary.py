@@ -48,11 +48,11 @@ class EncodesOnce:
         self._kept: dict[tuple[bytes, ...], object] = {}
         self.encode_s = 0.0
 
-    def encode(self, windows: Sequence[Window]) -> object:
+    def encode(self, windows: Sequence[Window], *, room_samples: int = 0) -> object:
         key = tuple(sha256(window.samples.tobytes()).digest() for window in windows)
         if key not in self._kept:
             begun = time.process_time()
-            self._kept[key] = self._model.encode(windows)
+            self._kept[key] = self._model.encode(windows, room_samples=room_samples)
             self.encode_s += time.process_time() - begun
         return self._kept[key]
 

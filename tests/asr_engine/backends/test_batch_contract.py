@@ -72,7 +72,9 @@ def test_gathered_windows_are_read_as_where_they_came_from(
     spoken: tuple[BatchModel, list[Window]],
 ) -> None:
     model, windows = spoken
-    encoded, single = model.encode(windows), model.encode(windows[:1])
+    room = max(len(window.samples) for window in windows)
+    encoded = model.encode(windows, room_samples=room)
+    single = model.encode(windows[:1], room_samples=room)
     straight = model.decode(windows, encoded, languages=["en", "en"], options=GREEDY)
     gathered = model.gather([(encoded, 1), (single, 0)])
     turned = model.decode(windows[::-1], gathered, languages=["en", "en"], options=GREEDY)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,9 +66,12 @@ class Says(ScriptedBatchModel):
         ]
 
 
-def pieces(listener: Listener, windows: int = 1, seconds: float = 2.0) -> list[Piece]:
+def pieces(
+    listener: Listener, windows: int = 1, seconds: float = 2.0, then_silent: float = 0.0
+) -> list[Piece]:
     samples = encode_blocks(range(round(seconds * 10)))
     spans = (WindowSpan(0, 5 * SAMPLE_RATE, 0, len(samples)),)
+    samples = np.pad(samples, (0, round(then_silent * SAMPLE_RATE)))
     framed = [Window(5 * SAMPLE_RATE, samples, spans)] * windows
     places = listener.encode(framed)
     return [Piece(window, place, "en") for window, place in zip(framed, places, strict=True)]
@@ -86,9 +90,14 @@ def drafted(model: Says, **how: Any) -> list[Hearing]:
     return draft(listener, pieces(listener, **how), is_all=True)
 
 
-def first_look(listener: Listener, windows: int) -> list[Hearing]:
+def first_look(listener: Listener, windows: int, **how: float) -> list[Hearing]:
     """A draft that will be refined."""
-    return draft(listener, pieces(listener, windows), is_all=False)
+    return draft(listener, pieces(listener, windows, **how), is_all=False)
+
+
+def long_first_look(listener: Listener, windows: int) -> list[Hearing]:
+    """The same of windows that are too long to be heard again without a reason."""
+    return first_look(listener, windows, then_silent=20.0)
 
 
 def heard_well(model: Says, **how: Any) -> list[Hearing]:
@@ -173,21 +182,28 @@ class Frugal(Says):
 def test_a_frugal_refine_pass_hears_the_most_doubtful_again() -> None:
     model = Frugal([[GOOD]] * 4, [[BETTER]], confidence=[0.9, UNSURE, 0.9, 0.9])
     listener = Listener(model)
-    refined = refine(listener, first_look(listener, windows=4), rescorer=None)
+    refined = refine(listener, long_first_look(listener, windows=4), rescorer=None)
     assert texts(refined) == [GOOD.text, BETTER.text, GOOD.text, GOOD.text]
+
+
+def test_a_frugal_refine_pass_hears_all_short_windows_again() -> None:
+    model = Frugal([[GOOD]] * 4, [[BETTER]] * 4)
+    listener = Listener(model)
+    refined = refine(listener, first_look(listener, windows=4), rescorer=None)
+    assert texts(refined) == [BETTER.text] * 4
 
 
 def test_a_frugal_refine_pass_trusts_what_is_beyond_doubt() -> None:
     model = Frugal([[GOOD]] * 4)
     listener = Listener(model)
-    refined = refine(listener, first_look(listener, windows=4), rescorer=None)
+    refined = refine(listener, long_first_look(listener, windows=4), rescorer=None)
     assert texts(refined) == [GOOD.text] * 4
 
 
 def test_a_frugal_refine_pass_hears_what_has_no_words_again() -> None:
     model = Frugal([[GOOD], [LOOP]], [[LOOP]], [[BETTER]])
     listener = Listener(model)
-    first = first_look(listener, windows=2)
+    first = long_first_look(listener, windows=2)
     assert [segment.mark for hearing in first for segment in hearing.segments()][1] == "unclear"
     assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
 
@@ -200,7 +216,7 @@ def test_a_refine_pass_keeps_to_its_share(confidences: list[float], share: float
     model = Says([[GOOD]] * count, [[BETTER]] * count, confidence=confidences)
     model.refine_share = share
     listener = Listener(model)
-    refine(listener, first_look(listener, windows=count), rescorer=None)
+    refine(listener, long_first_look(listener, windows=count), rescorer=None)
     again = sum(windows for windows, _ in model.asked[1:])
     doubtful = sum(confidence < 0.5 for confidence in confidences)
     assert again <= max(1, share * count)
@@ -238,7 +254,7 @@ def test_a_frugal_refine_pass_hears_what_sounds_like_a_term_again() -> None:
     model = Frugal([[GOOD], [BETTER]], [[GOOD]], [[BETTER]])
     listener = Listener(model)
     rescorer = Prefers(BETTER.text, "there")
-    refined = refine(listener, first_look(listener, windows=2), rescorer=rescorer)
+    refined = refine(listener, long_first_look(listener, windows=2), rescorer=rescorer)
     assert texts(refined) == [BETTER.text, BETTER.text]
 
 

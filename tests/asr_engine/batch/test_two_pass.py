@@ -59,9 +59,9 @@ class Model(ScriptedBatchModel):
         self.encoded = 0
         self.detections = 0
 
-    def encode(self, windows: Sequence[Window]) -> object:
+    def encode(self, windows: Sequence[Window], *, room_samples: int = 0) -> object:
         self.encoded += len(windows)
-        return super().encode(windows)
+        return super().encode(windows, room_samples=room_samples)
 
     def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
         self.detections += 1

@@ -252,7 +252,7 @@ def _killed(**_: Any) -> None:
 
 
 class BrokenModel(ScriptedBatchModel):
-    def encode(self, windows: Any) -> Any:
+    def encode(self, windows: Any, **_: Any) -> Any:
         raise RuntimeError("what they said in the meeting")
 
 
@@ -298,11 +298,11 @@ def test_a_long_job_does_not_keep_a_live_utterance_waiting(
     heard: list[int] = []
     encode = ScriptedBatchModel.encode
 
-    def noted(self: ScriptedBatchModel, windows: Any) -> Any:
+    def noted(self: ScriptedBatchModel, windows: Any, **how: Any) -> Any:
         if not heard:
             close_utterance(session, 0)
         heard.append(len(windows[0].samples))
-        return encode(self, windows)
+        return encode(self, windows, **how)
 
     monkeypatch.setattr(ScriptedBatchModel, "encode", noted)
     assert batch_job.run_next_slice("jobs@one")
