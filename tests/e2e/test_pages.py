@@ -301,8 +301,8 @@ def test_page_says_when_the_connection_is_lost_and_when_it_is_back(
     expect(page.locator("#connection")).to_contain_text("Connected again")
 
 
-def test_recording_is_renamed_shared_and_deleted(
-    logged_in_page: Page, recording_address: str
+def test_recording_is_renamed_and_shared_with_everybody_and_with_a_guest(
+    logged_in_page: Page, recording_address: str, browser: Browser, server: Server
 ) -> None:
     page = logged_in_page
     page.goto(recording_address)
@@ -312,10 +312,31 @@ def test_recording_is_renamed_shared_and_deleted(
     page.locator("#new-title").fill("Zahlen <b>数字</b>")
     page.get_by_role("button", name="Save title").click()
     expect(page.locator("h1")).to_have_text("Zahlen <b>数字</b>")
-    page.get_by_role("button", name="Share").click()
+    page.get_by_role("link", name="Share").click()
     page.get_by_label("Everybody who can log in").check()
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator(".row-facts")).to_contain_text("Everybody who can log in")
+    page.get_by_role("button", name="Save who may read").click()
+    page.get_by_role("searchbox", name="Find a person").fill("nobody")
+    expect(page.locator("#share-found")).to_contain_text("Nobody else of that name")
+    page.get_by_role("button", name="Make a link").click()
+    link = page.get_by_role("textbox", name="The new link").input_value()
+    page.goto(recording_address)
+    expect(page.locator(".recording-head .row-facts")).to_contain_text("Everybody who can log in")
+
+    said: list[str] = []
+    guests = browser.new_context(base_url=server.base_url)
+    guest = guests.new_page()
+    guest.on("console", lambda message: said.append(message.text))
+    guest.on("pageerror", lambda error: said.append(str(error)))
+    guest.goto(link)
+    expect(guest.locator("h1")).to_have_text("Zahlen <b>数字</b>")
+    guest.wait_for_function("document.getElementById('audio').duration > 0")
+    with guest.expect_download() as download:
+        guest.locator(".recording-tools summary").click()
+        guest.get_by_role("link", name="Text").click()
+    assert download.value.suggested_filename.endswith(".txt")
+    guests.close()
+    assert said == []
+    assert link.rstrip("/").rsplit("/", maxsplit=1)[-1] not in server.log_path.read_text()
 
 
 def test_pages_run_under_the_policy(logged_in_page: Page, recording_address: str) -> None:

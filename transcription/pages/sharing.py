@@ -84,7 +84,8 @@ def share_page(request: PersonRequest, kind: str, thing_id: UUID) -> HttpRespons
     links = _links_to(thing)
     shares = list(thing.shares.select_related("person", "team"))
     query = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_QUERY]
-    context = {
+    page_address = request.build_absolute_uri(_page_of(thing))
+    context: dict[str, object] = {
         "kind": kind,
         "thing": thing,
         "page": _page_of(thing),
@@ -100,9 +101,9 @@ def share_page(request: PersonRequest, kind: str, thing_id: UUID) -> HttpRespons
         "links": [(link, link.is_open(now)) for link in links],
         "is_offered": settings.SITE.share_links,
         "is_loopback": request.get_host().rsplit(":", 1)[0] in LOOPBACK_NAMES,
-        "page_address": request.build_absolute_uri(_page_of(thing)),
+        "page_address": page_address,
+        "base": made["address"] if made else page_address,
     }
-    context["base"] = made["address"] if made else context["page_address"]
     return render(request, "sharing/share.html", context)
 
 
