@@ -11,11 +11,11 @@ import os
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -184,6 +184,12 @@ class Settings(BaseSettings):
         if value and not (address.scheme == "https" or (address.scheme == "http" and is_here)):
             raise ValueError("the OpenID provider must have an https:// address")
         return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _names_its_client(self) -> Self:
+        if self.oidc_url and not self.oidc_client_id:
+            raise ValueError("single sign-on needs TRANSCRIBE_OIDC_CLIENT_ID")
+        return self
 
     def is_embedded(self, url: str) -> bool:
         """Whether the server at `url` (the broker's or the audio server's) is ours to start."""

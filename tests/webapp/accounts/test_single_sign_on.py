@@ -223,3 +223,8 @@ def test_log_in_page_offers_it_by_its_name_only_when_switched_on(settings: Setti
 def test_provider_without_tls_is_refused_at_start(url: str) -> None:
     with pytest.raises(ValidationError, match="https"):
         Site(secret_key=SecretStr("x"), oidc_url=url)
+
+
+def test_single_sign_on_without_a_client_is_refused_at_start() -> None:
+    with pytest.raises(ValidationError, match="OIDC_CLIENT_ID"):
+        Site(secret_key=SecretStr("x"), oidc_url="https://login.example.org")
