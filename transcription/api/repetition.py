@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, Final
@@ -26,6 +27,8 @@ LONGEST_KEY: Final = 255
 KEPT_HEADERS: Final = ("Content-Type", "ETag", "Location")
 REPEATED_HEADER: Final = "Idempotent-Replayed"
 
+_KEY: Final = re.compile(rf"[!-~]{{1,{LONGEST_KEY}}}")
+
 View = Callable[..., HttpResponse]
 
 
@@ -42,9 +45,9 @@ def once_by_key(*, in_one_transaction: bool = True) -> Callable[[View], View]:
             key = request.headers.get(HEADER)
             if key is None:
                 return view(request, **arguments)
-            if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+            if not _KEY.fullmatch(key):
                 raise InvalidInputError(
-                    f"{HEADER} has between 1 and {LONGEST_KEY} visible characters."
+                    f"{HEADER} has between 1 and {LONGEST_KEY} visible characters of ASCII."
                 )
             claim = idempotency.claim_request(
                 user=request.auth, key=key, fingerprint=_fingerprint(request, arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.urls import URLPattern
@@ -50,11 +51,17 @@ class RestApi(NinjaAPI):
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
     ) -> OpenAPISchema:
         prefix = self.get_root_path(path_params or {}) if path_prefix is None else path_prefix
-        return Description(api=self, path_prefix=prefix)
+        return _describe(self, prefix)
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
         """The view's name: clients are generated from it."""
         return operation.view_func.__name__
+
+
+@cache
+def _describe(api: RestApi, prefix: str) -> OpenAPISchema:
+    """Once: it takes a while, and anybody may ask for it."""
+    return Description(api=api, path_prefix=prefix)
 
 
 api = RestApi(

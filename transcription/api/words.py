@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict
 
 from transcription.errors import NotFoundError
 
@@ -25,6 +25,14 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _as_written(value: object) -> object:
+    """A date and a time, and not a number of seconds, which pydantic would take as well."""
+    if not isinstance(value, str) or "-" not in value[1:]:
+        raise ValueError("a time is written as 2027-03-04T09:00:00Z")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_as_written)]
 Line = Annotated[str, AfterValidator(_without_nul)]
 
 

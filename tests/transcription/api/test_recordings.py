@@ -129,6 +129,7 @@ def test_filters(client_of: ClientOf, alice: User, bob: User) -> None:
         {"cursor": "WyJub3ciLCJ4Il0"},
         {"state": "asleep"},
         {"created_from": "yesterday"},
+        {"created_from": "0.5"},
         {"created_from": "2026-01-01T00:00:00"},
         {"q": "a\0b"},
         {"q": "x" * 201},
@@ -189,6 +190,7 @@ def test_the_owner_says_who_reads_and_until_when(client_of: ClientOf, alice: Use
         {"team": 12345},
         {"expires_at": "2020-01-01T00:00:00Z"},
         {"expires_at": "tomorrow"},
+        {"expires_at": 4102444800},
         "no object",
     ],
 )

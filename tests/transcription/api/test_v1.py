@@ -175,7 +175,7 @@ def test_what_was_refused_may_be_tried_again_with_the_same_key(
         assert response.status_code == 404
     response = client.post(path, {}, content_type="application/json", headers=key)
     assert response.status_code == 201
-    for bad in ("", "x" * 256, "tab\there"):
+    for bad in ("", "x" * 256, "tab\there", "a b"):
         response = client.post(
             path, {}, content_type="application/json", headers={"Idempotency-Key": bad}
         )

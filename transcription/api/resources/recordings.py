@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from ninja import Schema
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from transcription.api.resources.people import PersonName
-from transcription.api.words import Body, Line
+from transcription.api.words import Body, Line, Moment
 from transcription.models import Recording, RecordingSource, RecordingState
 from transcription.services.job_options import JobOptions, read_options
 from webapp.accounts.models import User
@@ -91,8 +91,8 @@ class RecordingFilter(Schema):
         "anybody"
     )
     language: Annotated[Line, Field(max_length=16)] = ""
-    created_from: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
+    created_from: Moment | None = None
+    created_before: Moment | None = None
 
     def among(self, recordings: QuerySet[Recording], user: User) -> QuerySet[Recording]:
         """Those that fit."""
@@ -126,7 +126,7 @@ class RecordingChange(Body):
         int | None, Field(description="One of the owner's teams; null for none. The owner's.")
     ] = None
     expires_at: Annotated[
-        AwareDatetime | None, Field(description="A date of its own; null for none. The owner's.")
+        Moment | None, Field(description="A date of its own; null for none. The owner's.")
     ] = None
 
 
