@@ -89,7 +89,7 @@ class Recording(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     is_held = models.BooleanField(default=False)
     held_reason = models.CharField(max_length=300, blank=True)
-    trashed_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    trashed_at = models.DateTimeField(null=True, blank=True)
     trashed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -102,7 +102,11 @@ class Recording(models.Model):
 
     class Meta:
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("owner", "-created_at")),)
+        indexes = (
+            models.Index(fields=("owner", "-created_at")),
+            # Lists leave the trash out, and show what is newest.
+            models.Index(fields=("trashed_at", "-created_at")),
+        )
 
     def __str__(self) -> str:
         return self.title
