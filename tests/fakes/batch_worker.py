@@ -29,11 +29,11 @@ def note_batches(notes: Path, step: str, stop_at: int) -> None:
         if name == step and batches[name] == stop_at:
             threading.Event().wait()
 
-    def noted(self: ScriptedBatchModel, windows: Sequence[Window]) -> object:
+    def noted(self: ScriptedBatchModel, windows: Sequence[Window], **room: Any) -> object:
         count("encode")
         with notes.open("a") as file:
             file.writelines(f"{window.start_sample}\n" for window in windows)
-        return encode(self, windows)
+        return encode(self, windows, **room)
 
     def counted(self: ScriptedBatchModel, *arguments: Any, **named: Any) -> Any:
         options: DecodeOptions = named["options"]
