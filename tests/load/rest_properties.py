@@ -95,7 +95,7 @@ def run(server: Server, token: str, examples: int, options: list[str]) -> int:
         *(str(Path(sys.executable).with_name("schemathesis")), "run"),
         f"{server.base_url}/api/v1/openapi.json",
         *("--header", f"Authorization: Bearer {token}"),
-        *("--checks", "all", "--max-examples", str(examples)),
+        *("--max-examples", str(examples)),
         *("--exclude-path-regex", STREAM),
         *options,
     ]

@@ -43,7 +43,8 @@ _VERSION: Final = {
     "in": "header",
     "name": "Tus-Resumable",
     "required": True,
-    "schema": {"type": "string", "const": "1.0.0"},
+    "schema": {"type": "string", "example": "1.0.0"},
+    "description": "`1.0.0`; other versions of the protocol get 412.",
 }
 _PROBLEM: Final = {"default": {"$ref": "#/components/responses/Problem"}}
 

@@ -55,6 +55,8 @@ MEDIA: Final[dict[str, Any]] = {
 class NewRecording(OptionsIn):
     """The recording is the form's `file`, or a file of the server named by its `path`."""
 
+    # A form has words alone.
+    draft_only: Annotated[bool, Field(description="Without the second pass.")] = False
     path: Annotated[
         Line,
         Field(

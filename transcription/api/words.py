@@ -25,6 +25,17 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _no_truth(value: object) -> object:
+    """In Python true is 1; in JSON it is no number."""
+    if isinstance(value, bool):
+        raise ValueError("a number is no truth value")  # noqa: TRY004  # pydantic wants this one
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_truth)]
+Number = Annotated[float, BeforeValidator(_no_truth)]
+
+
 def _as_written(value: object) -> object:
     """A date and a time, and not a number of seconds, which pydantic would take as well."""
     if not isinstance(value, str) or "-" not in value[1:]:

@@ -68,6 +68,7 @@ def test_a_preview_counts_and_stores_nothing(
         {"transcript_days": 10, "audio_days": 20},
         {"team": 12345},
         {"transcript_days": "soon"},
+        {"transcript_days": True},
     ],
 )
 def test_rules_that_cannot_be_are_refused(

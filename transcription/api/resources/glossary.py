@@ -7,7 +7,7 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import Field
 
-from transcription.api.words import Body, Line
+from transcription.api.words import Body, Line, Number
 from transcription.models import GlossaryTerm
 from transcription.models.glossary import DEFAULT_WEIGHT
 from transcription.services.glossary import MAX_PHRASE_LENGTH, MAX_RECORDING_TERMS, MAX_WEIGHT
@@ -17,7 +17,7 @@ class TermIn(Body):
     """A phrase as it should be written, and how much it is preferred."""
 
     phrase: Annotated[Line, Field(min_length=1, max_length=MAX_PHRASE_LENGTH)]
-    weight: Annotated[float, Field(ge=0, le=MAX_WEIGHT, allow_inf_nan=False)] = DEFAULT_WEIGHT
+    weight: Annotated[Number, Field(ge=0, le=MAX_WEIGHT, allow_inf_nan=False)] = DEFAULT_WEIGHT
 
 
 class TermOut(Schema):

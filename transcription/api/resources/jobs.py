@@ -10,6 +10,7 @@ from ninja import Schema
 from pydantic import Field
 
 from transcription.api.resources.recordings import OptionsIn, Problem
+from transcription.api.words import Whole
 from transcription.models import Job, JobState
 
 
@@ -64,5 +65,5 @@ class JobIn(OptionsIn):
     """A transcription from the start."""
 
     track: Annotated[
-        int | None, Field(ge=0, le=1000, description="Another audio track of the recording.")
+        Whole | None, Field(ge=0, le=1000, description="Another audio track of the recording.")
     ] = None

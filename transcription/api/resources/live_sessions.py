@@ -13,7 +13,7 @@ from asr_engine.protocol import ViewerEvent
 from asr_engine.results import Word
 from transcription.api.resources.people import PersonName
 from transcription.api.resources.transcripts import WordOut
-from transcription.api.words import Body, Line
+from transcription.api.words import Body, Line, Whole
 from transcription.models import LiveSession, LiveState, Visibility
 
 
@@ -71,7 +71,7 @@ class LiveSessionIn(Body):
         Line, Field(max_length=64, description="What your tool calls it; webhooks say it too.")
     ] = ""
     language: Annotated[Line, Field(max_length=16, description="Empty: detected.")] = ""
-    mode_ms: Annotated[int, Field(ge=0, le=10_000)] = 0
+    mode_ms: Annotated[Whole, Field(ge=0, le=10_000)] = 0
     visibility: Visibility = Visibility.PRIVATE
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from transcription.api.words import Body, Line
 from webapp.accounts.models import Role, Team, User
@@ -80,7 +80,7 @@ class UserChange(Body):
     """What is left out stays as it is."""
 
     role: Role | None = None
-    is_active: bool | None = None
+    is_active: StrictBool | None = None
 
 
 class PasswordLink(Schema):

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from transcription.api.resources.people import PersonName
-from transcription.api.words import Body, Line, Moment
+from transcription.api.words import Body, Line, Moment, Whole
 from transcription.models import Recording, RecordingSource, RecordingState
 from transcription.services.job_options import JobOptions, read_options
 from webapp.accounts.models import User
@@ -120,10 +120,11 @@ class RecordingChange(Body):
 
     title: Annotated[Line, Field(min_length=1, max_length=300)] | None = None
     is_organisation_wide: Annotated[
-        bool | None, Field(description="Everybody who can log in may read. The owner's to change.")
+        StrictBool | None,
+        Field(description="Everybody who can log in may read. The owner's to change."),
     ] = None
     team: Annotated[
-        int | None, Field(description="One of the owner's teams; null for none. The owner's.")
+        Whole | None, Field(description="One of the owner's teams; null for none. The owner's.")
     ] = None
     expires_at: Annotated[
         Moment | None, Field(description="A date of its own; null for none. The owner's.")
@@ -141,7 +142,7 @@ class OptionsIn(Body):
         Line,
         Field(max_length=8, description="`count`, or their number; empty: not told apart."),
     ] = ""
-    draft_only: Annotated[bool, Field(description="Without the second pass.")] = False
+    draft_only: Annotated[StrictBool, Field(description="Without the second pass.")] = False
 
     def read(self) -> JobOptions:
         """Raises InvalidInputError."""

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field
 
-from transcription.api.words import Body, Line
+from transcription.api.words import Body, Line, Whole
 from transcription.models import PurgeRun, RetentionPolicy
 from transcription.services.purge_plan import Night
 from transcription.services.retention_rules import MAX_DAYS, Rules
 
-Days = Annotated[int, Field(ge=1, le=MAX_DAYS)] | None
+Days = Annotated[Whole, Field(ge=1, le=MAX_DAYS)] | None
 
 
 class RulesOut(Body):
@@ -38,7 +38,7 @@ class RulesOut(Body):
 class PolicyIn(RulesOut):
     """New rules, of one team or (null) of the organisation."""
 
-    team: int | None = None
+    team: Whole | None = None
 
 
 class PolicyOut(RulesOut):

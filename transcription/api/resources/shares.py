@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from transcription.api.resources.people import PersonName, TeamName
 from transcription.api.words import Body, Line
@@ -45,4 +45,6 @@ class ShareIn(Body):
 
     person: Annotated[Line, Field(max_length=254)] | None = None
     team: Annotated[Line, Field(max_length=100)] | None = None
-    can_edit: Annotated[bool, Field(description="Not only read: rename, name speakers, …")] = False
+    can_edit: Annotated[
+        StrictBool, Field(description="Not only read: rename, name speakers, …")
+    ] = False
