@@ -163,4 +163,4 @@ def test_a_refused_link_is_one_sentence(
     assert response["X-Robots-Tag"] == "noindex, nofollow"
     settings.SITE = settings.SITE.model_copy(update={"share_links": False})
     response = client_of(None).get(f"/s/{token}/captions.txt")
-    assert response.content.decode() == "Links to captions are switched off on this server.\n"
+    assert response.content.decode() == "Links are switched off on this server.\n"
