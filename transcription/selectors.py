@@ -282,9 +282,12 @@ def _real_link(links: QuerySet[ShareLink], token: str) -> ShareLink:
 
 
 def _check_open(link: ShareLink, owner: User, recording: Recording | None) -> None:
-    is_trashed = recording is not None and recording.trashed_at is not None
-    if link.revoked_at is not None or not owner.is_active or is_trashed:
+    if link.revoked_at is not None:
         raise NotFoundError("This link was withdrawn by the person who made it.")
+    if recording is not None and recording.trashed_at is not None:
+        raise NotFoundError("What this link led to was deleted.")
+    if not owner.is_active:
+        raise NotFoundError("This link no longer works.")
     if not link.is_open(timezone.now()):
         raise NotFoundError("This link has expired.")
 

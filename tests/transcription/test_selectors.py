@@ -205,7 +205,7 @@ def test_captions_go_into_the_trash_with_their_recording(
     Recording.objects.update(trashed_at=timezone.now())
     assert not may(READ_LIVE, alice, session)
     assert not may(OWN_LIVE, alice, session)
-    with pytest.raises(NotFoundError, match="withdrawn"):
+    with pytest.raises(NotFoundError, match="was deleted"):
         selectors.access_caption_link_by_token("t")
 
 

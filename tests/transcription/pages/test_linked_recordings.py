@@ -73,6 +73,27 @@ def test_it_needs_no_log_in_and_tells_no_one(
         assert token not in response.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("closed_by", "said"),
+    [
+        ("trash", "What this link led to was deleted."),
+        ("account", "This link no longer works."),
+    ],
+)
+def test_a_link_that_its_owner_did_not_withdraw_does_not_say_so(
+    token: str, recording: Recording, alice: User, client_of: ClientOf, closed_by: str, said: str
+) -> None:
+    if closed_by == "trash":
+        recording.trashed_at = timezone.now()
+        recording.save()
+    else:
+        alice.is_active = False
+        alice.save()
+    response = client_of(None).get(f"/r/{token}/")
+    assert response.status_code == 404
+    assert said in response.content.decode()
+
+
 def test_the_page_leads_nowhere_else_also_for_its_owner(
     token: str, recording: Recording, alice: User, client_of: ClientOf
 ) -> None:
@@ -111,7 +132,7 @@ def test_refused_links_say_why(
     captions = share_links.create_share_link(thing=make_session(alice), hours=4, made_by=alice)[1]
     assert "leads nowhere" in refusal(f"/r/{captions}/{path}")
     Recording.objects.update(trashed_at=timezone.now())
-    assert "withdrawn" in refusal()
+    assert "was deleted" in refusal()
     Recording.objects.update(trashed_at=None)
     links = ShareLink.objects.filter(recording=recording)
     links.update(expires_at=timezone.now() - timedelta(minutes=1))

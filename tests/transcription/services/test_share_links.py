@@ -76,7 +76,7 @@ def test_a_link_ends_with_the_account_of_its_maker(session: LiveSession, alice: 
     _, token = make_link(session)
     alice.is_active = False
     alice.save()
-    with pytest.raises(NotFoundError, match="withdrawn"):
+    with pytest.raises(NotFoundError, match="no longer works"):
         share_links.open_caption_link(token=token, address=HERE)
 
 
