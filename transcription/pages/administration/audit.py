@@ -64,7 +64,9 @@ class AuditForm(forms.Form):
 
     def __init__(self, data: Mapping[str, str]) -> None:
         super().__init__(data)
-        acts = sorted((act.value, str(act.label).capitalize()) for act in Act)
+        acts = sorted(
+            ((act.value, str(act.label).capitalize()) for act in Act), key=lambda choice: choice[1]
+        )
         self.fields["act"].choices = [("", "Any"), *acts]  # type: ignore[attr-defined]
 
     def clean(self) -> None:
@@ -231,7 +233,9 @@ def _line(entry: AuditEntry) -> Line:
         thing="" if is_own else entry.subject_name if has_name else kind.lower(),
         kind=kind if has_name and not is_own else "",
         about=f"{entry.subject_kind}:{entry.subject_id}" if entry.subject_kind else "",
-        detail=" · ".join(_words(name, value) for name, value in entry.detail.items()),
+        detail=" · ".join(
+            _words(name, value) for name, value in entry.detail.items() if value != ""
+        ),
     )
 
 
@@ -244,6 +248,8 @@ def _who(entry: AuditEntry, act: Act) -> str:
 def _words(name: str, value: object) -> str:
     if isinstance(value, bool):
         value = "yes" if value else "no"
+    elif value is None:
+        value = "no limit" if name.endswith("_days") else "none"
     return f"{name.replace('_', ' ')}: {value}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -79,6 +80,20 @@ def test_a_failed_log_in_is_nobodys_and_a_password_ones_own(client: Client, alic
     text = shown(client)
     assert "<strong>Somebody</strong> failed to log in as" in text
     assert "<strong>Alice (alice@example.org)</strong> changed a password</p>" in text
+
+
+def test_details_without_a_value_are_words_or_left_out(client: Client) -> None:
+    detail = {"team": "", "audio_days": None, "trash_days": 30, "taken_back": True}
+    entry(act=Act.POLICY_CHANGED, detail=detail)
+    text = shown(client)
+    assert "audio days: no limit · trash days: 30 · taken back: yes" in text
+    assert "team:" not in text
+
+
+def test_acts_to_choose_from_are_in_the_order_of_their_words(client: Client) -> None:
+    choices = re.findall(r'<option value="[a-z_]+">([^<]+)</option>', shown(client))
+    assert len(choices) == len(Act)
+    assert choices == sorted(choices)
 
 
 def test_names_are_text(client: Client, alice: User) -> None:
