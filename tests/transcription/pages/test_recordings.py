@@ -61,6 +61,17 @@ def test_colleague_reads_what_is_shared_but_gets_no_acts(
     assert address(recording, "share/") not in page
 
 
+def test_what_is_on_hold_does_not_offer_to_be_deleted(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    assert "Delete recording" in client_of(alice).get(address(recording)).content.decode()
+    recording.is_held, recording.held_reason = True, "A dispute"
+    recording.save()
+    page = client_of(alice).get(address(recording)).content.decode()
+    assert "Delete recording" not in page
+    assert "Nothing of it is deleted: A dispute" in page
+
+
 def test_page_says_who_reads(
     alice: User, bob: User, charlie: User, recording: Recording, client_of: ClientOf
 ) -> None:
