@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from asr_engine.audio import SAMPLE_RATE
 from asr_engine.batch import guards
 from asr_engine.batch.segments import segments_of, unclear_segment
 from asr_engine.batch.unheard import count_words, halves_around_hole
-from asr_engine.ports import SHORT_SAMPLES, BatchModel, Candidate, DecodeOptions, Rescorer, Window
+from asr_engine.ports import BatchModel, Candidate, DecodeOptions, Rescorer, Window
 from asr_engine.results import Segment
 
 DOUBTFUL: Final = 0.5
@@ -21,6 +22,10 @@ DOUBTFUL: Final = 0.5
 DOUBTED_SHARE: Final = 0.05
 """A text with more doubtful words than this is worth hearing again. Measured on short recordings:
 a long look at those alone makes no more errors than one at all, for half the work."""
+
+SPARSE_SAMPLES: Final = 20 * SAMPLE_RATE
+"""A window up to this length holds so few words that its encoder costs a CPU more than a long look
+at it: it is always heard again."""
 
 Place = tuple[object, int]
 """An encoder output, and the number of a window in it."""
@@ -169,8 +174,8 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
     """Indices of the hearings to hear again: all where `share` is 1.
 
     Else the most doubtful ones, as long as they hold at most `share` of all words, but at least
-    one. What has no words or misses some, or sounds like a term, is heard again whatever it costs;
-    so is what is short: a CPU spares more in encoding it than a long look takes.
+    one. What holds few words, has none or misses some, or sounds like a term, is
+    heard again whatever it costs.
     """
     if share >= 1:
         return list(range(len(hearings)))
@@ -179,7 +184,7 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
         index
         for index, hearing in enumerate(hearings)
         if not words[index]
-        or len(hearing.piece.window.samples) <= SHORT_SAMPLES
+        or len(hearing.piece.window.samples) <= SPARSE_SAMPLES
         or _halves(hearing) is not None
         or (rescorer and _sounds_like_a_term(hearing, rescorer))
     }

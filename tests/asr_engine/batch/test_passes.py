@@ -97,7 +97,7 @@ def first_look(listener: Listener, windows: int, **how: float) -> list[Hearing]:
 
 def long_first_look(listener: Listener, windows: int) -> list[Hearing]:
     """The same of windows that are too long to be heard again without a reason."""
-    return first_look(listener, windows, then_silent=20.0)
+    return first_look(listener, windows, then_silent=25.0)
 
 
 def heard_well(model: Says, **how: Any) -> list[Hearing]:
