@@ -52,10 +52,20 @@ PAGES = {
         "The thing has changed since this page was loaded. Nothing was changed by you.",
         "Go back and load the page again to see how it stands.",
     ),
+    412: Sentences(
+        "This has changed meanwhile",
+        "Somebody else changed the thing since it was read. Nothing was changed by you.",
+        "Load the page again to see how it stands.",
+    ),
     413: Sentences(
         "This is too large",
         "The server refused the request because of its size. Nothing was changed.",
         "Add recordings on the home page: they travel in pieces and may be large.",
+    ),
+    422: Sentences(
+        "This request came before",
+        "It carries the key of another request. Nothing was done.",
+        "Send it with a key of its own.",
     ),
     423: Sentences(
         "This is in use",
