@@ -264,6 +264,18 @@ def access_recording_link_by_token(token: str) -> ShareLink:
     return link
 
 
+def open_links() -> QuerySet[ShareLink]:
+    """Those that lead somewhere at this moment."""
+    links = ShareLink.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
+    return links if settings.SITE.share_links else links.none()
+
+
+def has_open_link(thing: Recording | LiveSession) -> bool:
+    """Whether somebody without an account may read it."""
+    of_it = Q(recording=thing) if isinstance(thing, Recording) else Q(session=thing)
+    return open_links().filter(of_it).exists()
+
+
 def access_own_share_link_by_id(user: Viewer, link_id: UUID | str) -> ShareLink:
     """For withdrawing: only who owns what it leads to. Raises NotFoundError otherwise."""
     person = _person(user)

@@ -41,19 +41,21 @@ def is_for_everybody(thing: Recording | LiveSession) -> bool:
 
 
 def _audience(user: User, thing: Recording | LiveSession, *, is_opened: bool) -> Audience:
+    is_owner = thing.owner_id == user.pk
+    guests = ", and whoever has the link" if is_owner and selectors.has_open_link(thing) else ""
     if is_for_everybody(thing):
-        return Audience("users", "Everybody who can log in")
+        return Audience("users", f"Everybody who can log in{guests}")
     if is_opened:
         return Audience("lock", "Not shared with you")
-    if thing.owner_id != user.pk:
+    if not is_owner:
         return Audience("users", "Shared with you")
     shares = list(thing.shares.select_related("person", "team"))
     if not shares:
-        return Audience("lock", "Only you")
+        return Audience("link" if guests else "lock", f"Only you{guests}")
     names = [str(share.person or share.team) for share in shares[:NAMED]]
     if more := len(shares) - len(names):
         names.append(f"{more} more")
-    return Audience("users", f"Shared with {_listed(names)}")
+    return Audience("users", f"Shared with {_listed(names)}{guests}")
 
 
 def _listed(names: list[str]) -> str:

@@ -110,7 +110,9 @@ def _page_of_recordings(request: PersonRequest, query: str) -> Page[Any]:
         recordings = recordings.filter(
             Q(title__icontains=query) | Q(owner__name__icontains=query) | Exists(matching)
         )
-    is_shared = Exists(Share.objects.filter(recording=OuterRef("pk")))
+    is_shared = Exists(Share.objects.filter(recording=OuterRef("pk"))) | Exists(
+        selectors.open_links().filter(recording=OuterRef("pk"))
+    )
     recordings = recordings.annotate(found=found, is_shared=is_shared).prefetch_related(
         Prefetch("jobs", queryset=_open_jobs(), to_attr="open_jobs")
     )

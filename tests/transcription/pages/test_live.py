@@ -269,5 +269,5 @@ def test_pages_make_few_queries(
     client = client_of(alice)
     for path in PATHS:
         client.get(f"/live/{session.id}/{path}")  # told to the audit log
-        with django_assert_max_num_queries(5):  # type: ignore[attr-defined]
+        with django_assert_max_num_queries(6):  # type: ignore[attr-defined]
             client.get(f"/live/{session.id}/{path}")

@@ -20,6 +20,7 @@ from transcription.models import (
     SegmentMark,
 )
 from transcription.services.jobs import SPEAKERS
+from transcription.services.share_links import create_share_link, revoke_share_link
 from webapp.accounts.models import User
 
 ClientOf = Callable[[User | None], Client]
@@ -79,6 +80,11 @@ def test_page_says_who_reads(
         return client_of(person).get(address(recording)).content.decode()
 
     assert "Only you" in page_of(alice)
+    link, _ = create_share_link(thing=recording, hours=24, made_by=alice)
+    assert "Only you, and whoever has the link<" in page_of(alice)
+    assert "You, shared" in client_of(alice).get("/").content.decode()
+    revoke_share_link(link=link, revoked_by=alice)
+    assert "You, shared" not in client_of(alice).get("/").content.decode()
     share(recording, with_=bob)
     assert "Shared with Bob<" in page_of(alice)
     assert "Shared with you<" in page_of(bob)
@@ -179,7 +185,7 @@ def test_number_of_queries_does_not_grow_with_the_transcript(
     recording = make_recording(alice, "Long", *(f"Sentence {number}." for number in range(300)))
     client = client_of(alice)
     client.get(address(recording))  # told to the audit log
-    with django_assert_max_num_queries(16):  # type: ignore[attr-defined]
+    with django_assert_max_num_queries(17):  # type: ignore[attr-defined]
         assert b"Sentence 299." in client.get(address(recording)).content
 
 
