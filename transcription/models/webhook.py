@@ -23,9 +23,9 @@ class WebhookEvent(models.TextChoices):
 class Webhook(models.Model):
     """One address of one owner. `secret` signs what is sent, so it is kept as it is.
 
-    `previous_secret` signs as well until `previous_secret_until`, so that a receiver may change over
-    in its own time. `disabled_reason` says why the server gave up on the address; it is empty where
-    its owner switched it off.
+    `previous_secret` signs as well until `previous_secret_until`, so that a receiver may change
+    over in its own time. `disabled_reason` says why the server gave up on the address; it is empty
+    where its owner switched it off.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

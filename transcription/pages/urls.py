@@ -39,9 +39,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("sample/", home.try_sample, name="try_sample"),
     path("profile/", profile.profile, name="profile"),
-    path(
-        "profile/sessions/<int:session_id>/end/", profile.end_session, name="profile_session_end"
-    ),
+    path("profile/sessions/<int:session_id>/end/", profile.end_session, name="profile_session_end"),
     path("profile/sessions/end/", profile.end_other_sessions, name="profile_sessions_end"),
     path("profile/language/", profile.speech_language, name="speech_language"),
     path("uploads/<uuid:upload_id>/status/", uploads.upload_status, name="upload_status"),
