@@ -49,6 +49,8 @@ document.addEventListener("click", (event) => {
   const opener = target.closest("[data-opens]");
   if (opener) {
     closeMenus();
+    // A closed dialog gives the focus back to where it was: not to an item of a closed menu.
+    opener.closest("details.menu")?.querySelector("summary")?.focus();
     openDialog(opener.dataset.opens);
   }
   const closer = target.closest("[data-closes]");
