@@ -105,7 +105,8 @@ class Settings(BaseSettings):
     last piece."""
     api_requests_per_minute: int = Field(default=600, ge=1)
     """Requests to the REST API that one person or service account may make in a minute, all their
-    tokens together. The pieces of an upload do not count."""
+    tokens together. Audio, downloads and the pieces of an upload are counted apart, with more
+    room."""
     max_recording_hours: float = Field(default=12.0, gt=0)
     """Longest recording that is accepted, by decoded duration."""
     openai_keep_hours: float = Field(default=0.0, ge=0)

@@ -7,8 +7,9 @@ from typing import Any
 from django.http import HttpRequest
 from ninja.security.base import AuthBase
 
+from transcription.api.allowances import count_request
 from transcription.api.authentication import authenticate
-from transcription.errors import NotFoundError, TooFastError
+from transcription.errors import NotFoundError
 from transcription.services import rate_limits
 from transcription.services.rate_limits import Allowance
 from webapp.accounts.models import Scope, User
@@ -36,10 +37,7 @@ class Access(AuthBase):
 
     def __call__(self, request: HttpRequest) -> Any:
         user = authenticate(request, scope=self.scope)
-        allowance = rate_limits.take(rate_limits.person(user), rate_limits.Kind.REQUEST)
-        request.allowance = allowance  # type: ignore[attr-defined]  # see ApiRequest
-        if allowance.is_spent:
-            raise TooFastError("Too many requests in this minute. Wait, and go on.")
+        count_request(request, rate_limits.person(user), rate_limits.Kind.REQUEST)
         return user
 
 

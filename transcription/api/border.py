@@ -21,9 +21,9 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from asr_engine.errors import EngineError, place_of
+from transcription.api.allowances import tell_allowance
 from transcription.api.problems import not_allowed, problem_of, problem_response
 from transcription.errors import InvalidInputError, NotFoundError, ProductError, TooLargeError
-from transcription.services.rate_limits import Allowance
 from webapp.accounts.errors import PeopleError
 
 log = structlog.get_logger(__name__)
@@ -76,13 +76,7 @@ def nothing_here(request: HttpRequest) -> HttpResponse:
 def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code == METHOD_NOT_ALLOWED:
         return not_allowed(sorted(response["Allow"].split(", ")))
-    allowance: Allowance | None = getattr(request, "allowance", None)
-    if allowance is not None:
-        response["RateLimit-Limit"] = str(allowance.limit)
-        response["RateLimit-Remaining"] = str(allowance.remaining)
-        response["RateLimit-Reset"] = str(allowance.reset_s)
-        if allowance.is_spent:
-            response["Retry-After"] = str(allowance.reset_s)
+    tell_allowance(request, response)
     if "Cache-Control" not in response:
         # Rights may change: each use is checked, and shared caches keep nothing.
         response["Cache-Control"] = "private, no-cache"

@@ -13,9 +13,11 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from transcription import selectors
+from transcription.api.allowances import count_request, tell_allowance
 from transcription.api.problems import endpoint
 from transcription.errors import InvalidInputError, ProductError
 from transcription.models import LiveSession
+from transcription.services import rate_limits
 from transcription.services.caption_text import MAX_LINES, MEDIA_TYPES, write_caption_text
 from transcription.services.share_links import open_caption_link
 from webapp.accounts.audit import record_act
@@ -36,8 +38,9 @@ def live_caption_text(
 @require_safe
 def linked_caption_text(request: HttpRequest, token: str, extension: str) -> HttpResponseBase:
     """A refusal is one sentence, which a player shows instead of captions."""
+    address = request.META.get("REMOTE_ADDR", "")
     try:
-        address = request.META.get("REMOTE_ADDR", "")
+        count_request(request, rate_limits.address(address), rate_limits.Kind.LINKED_FILE)
         link = open_caption_link(token=token, address=address)
         response: HttpResponseBase = _answer(request, link.live_session, extension)
     except ProductError as error:
@@ -45,6 +48,7 @@ def linked_caption_text(request: HttpRequest, token: str, extension: str) -> Htt
             f"{error.text}\n", content_type="text/plain; charset=utf-8", status=error.status
         )
         response["Cache-Control"] = "no-store"
+    tell_allowance(request, response)
     response["Referrer-Policy"] = "no-referrer"
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response

@@ -13,12 +13,14 @@ from django.http import HttpRequest, HttpResponseBase
 from django.urls import path
 from django.views.decorators.http import require_safe
 
+from transcription.api.allowances import count_request, tell_allowance
 from transcription.api.exports import export_of
 from transcription.api.media import PEAKS_NAME, send_file
 from transcription.api.problems import problem_of
 from transcription.errors import NotFoundError, ProductError
 from transcription.formats import FORMATS
 from transcription.models import Recording
+from transcription.services import rate_limits
 from transcription.services.share_links import open_recording_link
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act
@@ -33,11 +35,14 @@ def behind_link(view: View) -> View:
     @require_safe
     def guarded(request: HttpRequest, token: str, **arguments: Any) -> HttpResponseBase:
         response: HttpResponseBase
+        address = request.META.get("REMOTE_ADDR", "")
         try:
-            link = open_recording_link(token=token, address=request.META.get("REMOTE_ADDR", ""))
+            count_request(request, rate_limits.address(address), rate_limits.Kind.LINKED_FILE)
+            link = open_recording_link(token=token, address=address)
             response = view(request, link.linked_recording, **arguments)
         except ProductError as error:
             response = problem_of(error)
+        tell_allowance(request, response)
         response["Referrer-Policy"] = "no-referrer"
         response["X-Robots-Tag"] = "noindex, nofollow"
         return response

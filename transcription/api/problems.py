@@ -16,6 +16,7 @@ from django.http.request import UnreadablePostError
 from django.views.decorators.csrf import csrf_exempt
 
 from asr_engine.errors import AdmissionError, AudioError, EngineError
+from transcription.api.allowances import count_request, tell_allowance
 from transcription.api.authentication import authenticate
 from transcription.errors import (
     InvalidInputError,
@@ -23,6 +24,7 @@ from transcription.errors import (
     NotAuthenticatedError,
     ProductError,
 )
+from transcription.services import rate_limits
 from webapp.accounts.models import Scope
 
 log = structlog.get_logger(__name__)
@@ -80,9 +82,11 @@ def _lacks_scope(error: MissingScopeError) -> JsonResponse:
 View = Callable[..., HttpResponseBase]
 
 
-def endpoint(*methods: str, scope: Scope) -> Callable[[View], View]:
+def endpoint(
+    *methods: str, scope: Scope, kind: rate_limits.Kind = rate_limits.Kind.FILE
+) -> Callable[[View], View]:
     """Make `view(request, user, …)` a REST view for `methods` and those who are authenticated: by
-    cookie, or by a token with `scope`.
+    cookie, or by a token with `scope`. Their requests are counted as `kind`.
 
     Errors become problem JSON; somebody who follows a link in a page gets a page instead: the
     log-in, or the error's own.
@@ -91,9 +95,15 @@ def endpoint(*methods: str, scope: Scope) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @functools.wraps(view)
         def guarded(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+            response = answer(request, **arguments)
+            tell_allowance(request, response)
+            return response
+
+        def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
             wants_page = "text/html" in request.headers.get("Accept", "")
             try:
                 user = authenticate(request, scope=scope)
+                count_request(request, rate_limits.person(user), kind)
                 if request.method not in methods:
                     return not_allowed(methods)
                 return view(request, user, **arguments)

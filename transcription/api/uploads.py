@@ -30,6 +30,7 @@ from transcription.errors import InvalidInputError, TooLargeError
 from transcription.models import Upload, UploadState
 from transcription.services import uploads
 from transcription.services.job_options import read_options
+from transcription.services.rate_limits import Kind
 from webapp.accounts.models import Scope, User
 
 TUS_VERSION: Final = "1.0.0"
@@ -41,7 +42,7 @@ MAX_LENGTH_DIGITS: Final = 18
 TRUE: Final = frozenset({"true", "1"})
 
 
-@endpoint("POST", "OPTIONS", scope=Scope.RECORDINGS_WRITE)
+@endpoint("POST", "OPTIONS", scope=Scope.RECORDINGS_WRITE, kind=Kind.PIECE)
 def upload_collection(request: HttpRequest, user: User) -> HttpResponse:
     """POST makes an upload; OPTIONS says what this server can do."""
     if request.method == "OPTIONS":
@@ -50,7 +51,16 @@ def upload_collection(request: HttpRequest, user: User) -> HttpResponse:
     return refusal or _create(request, user)
 
 
-@endpoint("GET", "HEAD", "PATCH", "POST", "DELETE", "OPTIONS", scope=Scope.RECORDINGS_WRITE)
+@endpoint(
+    "GET",
+    "HEAD",
+    "PATCH",
+    "POST",
+    "DELETE",
+    "OPTIONS",
+    scope=Scope.RECORDINGS_WRITE,
+    kind=Kind.PIECE,
+)
 def upload_resource(request: HttpRequest, user: User, upload_id: UUID) -> HttpResponse:
     """HEAD tells the offset, PATCH appends at it, DELETE forgets the upload.
 

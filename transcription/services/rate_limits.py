@@ -27,6 +27,13 @@ WINDOW_S: Final = 60
 REFUSED_TOKENS: Final = 60
 """In a minute, from one address. Guessing is hopeless anyway; a tool that goes on asking with an
 old token is told to stop."""
+FILES: Final = 1200
+"""In a minute, of one person: a player asks for a range at each jump, and a mixing desk for
+captions twice a second."""
+PIECES: Final = 6000
+"""In a minute, of one person: small pieces on a quick network."""
+LINKED_FILES: Final = 6000
+"""In a minute, from one address: a whole building may come from one."""
 TIMEOUT_S: Final = 1.0
 
 
@@ -35,6 +42,12 @@ class Kind(StrEnum):
 
     REQUEST = "request"
     """Of a person or service account, all their tokens together, to the REST API."""
+    FILE = "file"
+    """Of the same: for audio and its waveform, downloads, captions as text."""
+    PIECE = "piece"
+    """Of the same: what the tus protocol asks."""
+    LINKED_FILE = "linked_file"
+    """From a network address: for what FILE counts, behind a link."""
     REFUSED_TOKEN = "refused_token"  # noqa: S105  # no secret
     """From a network address."""
 
@@ -80,9 +93,17 @@ def take(who: str, kind: Kind) -> Allowance:
 
 
 def _most(kind: Kind) -> int:
-    if kind == Kind.REQUEST:
-        return site_settings().api_requests_per_minute
-    return REFUSED_TOKENS
+    match kind:
+        case Kind.REQUEST:
+            return site_settings().api_requests_per_minute
+        case Kind.FILE:
+            return FILES
+        case Kind.PIECE:
+            return PIECES
+        case Kind.LINKED_FILE:
+            return LINKED_FILES
+        case Kind.REFUSED_TOKEN:
+            return REFUSED_TOKENS
 
 
 @cache
