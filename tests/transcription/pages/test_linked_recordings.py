@@ -56,6 +56,7 @@ def test_the_owner_makes_a_link_that_a_guest_opens(
     text = client_of(None).get(shown[1]).content.decode()
     assert "Planning" in text
     assert "Good morning." in text
+    assert "Words with dots below are uncertain." in text
 
 
 @pytest.mark.parametrize("path", BEHIND)
