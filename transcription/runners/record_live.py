@@ -68,6 +68,9 @@ HEARD_TIMEOUT_S: Final = 120.0
 UNSTARTED_LIFE: Final = timedelta(days=1)
 RETRY_S: Final = 0.5
 SYNC_THREADS: Final = 4
+SYNC_STEPS: Final = 16
+"""Steps over which the syncs of a second are spread: begun all at once, a hundred of them and their
+acknowledgements would hold up captions."""
 
 
 class Recorder:
@@ -83,6 +86,8 @@ class Recorder:
         self._ended_at_s: dict[str, float] = {}
         self._heard: set[str] = set()
         self._syncs: dict[str, Future[int]] = {}
+        self._due_syncs: deque[str] = deque()
+        self._syncs_a_step = 1
         self._sync_pool = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync")
         self._finisher = Finisher()
         self._refining = RefineRequests(broker)
@@ -295,11 +300,15 @@ class Recorder:
             self._tracks[session_id].synced_sample = sample
             self._announce(ViewerEvent(type="ack", session=session_id, sample=sample))
             self._refining.note_sync(session_id)
+        for _ in range(min(self._syncs_a_step, len(self._due_syncs))):
+            self._begin_sync(self._due_syncs.popleft())
         for session_id in self._ended_at_s:
             self._begin_sync(session_id)
 
     def _begin_sync(self, session_id: str) -> None:
-        track = self._tracks[session_id]
+        track = self._tracks.get(session_id)
+        if track is None:
+            return
         if track.written_sample > track.synced_sample and session_id not in self._syncs:
             self._syncs[session_id] = self._sync_pool.submit(track.sync)
 
@@ -315,8 +324,10 @@ class Recorder:
         for session_id, session in sessions.items():
             if session_id not in self._tracks:
                 self._follow(session)
-            self._begin_sync(session_id)
             self._guide(session, self._tracks[session_id])
+        # What a busy second has left over goes first.
+        self._due_syncs.extend(sessions.keys() - set(self._due_syncs))
+        self._syncs_a_step = -(-len(self._due_syncs) // SYNC_STEPS)
         self._trim()
         self._refill_lost()
         self._ticks += 1
