@@ -48,6 +48,7 @@ document.addEventListener("click", (event) => {
   if (target.closest("a.menu-item")) closeMenus(); // A download leaves the page as it is.
   const opener = target.closest("[data-opens]");
   if (opener) {
+    event.preventDefault(); // Where no script runs, its address opens the dialog.
     closeMenus();
     // A closed dialog gives the focus back to where it was: not to an item of a closed menu.
     opener.closest("details.menu")?.querySelector("summary")?.focus();
@@ -206,6 +207,11 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 
+// A page whose address opens a dialog has it open, but not before everything else.
+for (const dialog of document.querySelectorAll("dialog[open]")) {
+  dialog.close();
+  dialog.showModal();
+}
 forgetWhatIsOld().catch(() => {}); // a private window may have no such store
 rememberTimeZone();
 refreshTimes();

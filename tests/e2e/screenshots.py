@@ -376,17 +376,17 @@ def open_menu(page: Any) -> None:
 
 def open_again(page: Any) -> None:
     page.locator(".recording-tools .menu").last.locator("summary").click()
-    page.get_by_role("button", name="Transcribe again").first.click()
+    page.get_by_role("link", name="Transcribe again").first.click()
 
 
 def open_delete(page: Any) -> None:
     page.locator(".recording-tools .menu").last.locator("summary").click()
-    page.get_by_role("button", name="Delete recording").first.click()
+    page.get_by_role("link", name="Delete recording").first.click()
 
 
 def open_terms(page: Any) -> None:
     page.locator(".recording-tools .menu").last.locator("summary").click()
-    page.get_by_role("button", name="Names and terms").first.click()
+    page.get_by_role("link", name="Names and terms").first.click()
 
 
 def play(page: Any) -> None:

@@ -62,6 +62,23 @@ def test_colleague_reads_what_is_shared_but_gets_no_acts(
     assert address(recording, "share/") not in page
 
 
+@pytest.mark.parametrize("name", ["rename", "terms", "again", "keep", "delete"])
+def test_without_script_an_address_opens_a_dialog(
+    alice: User, recording: Recording, client_of: ClientOf, name: str
+) -> None:
+    closed, opened = (
+        f'<dialog class="dialog" id="{name}" ',
+        f'<dialog class="dialog" id="{name}" open ',
+    )
+    page = client_of(alice).get(address(recording)).content.decode()
+    assert f'href="?open={name}#{name}"' in page
+    assert closed in page
+    assert " open " not in page
+    page = client_of(alice).get(address(recording), {"open": name}).content.decode()
+    assert page.count(opened) == 1
+    assert f'<form method="dialog" id="{name}-closes">' in page
+
+
 def test_what_is_on_hold_does_not_offer_to_be_deleted(
     alice: User, recording: Recording, client_of: ClientOf
 ) -> None:
