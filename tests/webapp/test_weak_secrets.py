@@ -20,7 +20,9 @@ def with_(**values: object) -> Settings:
 
 
 @pytest.mark.parametrize(
-    "key", ["", "short", "a" * 60, "change-me-" + STRONG, "django-insecure-" + STRONG]
+    "key",
+    ["", "short", "a" * 60, "change-me-" + STRONG, "django-insecure-" + STRONG],
+    ids=["none", "short", "one letter", "placeholder", "unsafe"],
 )
 def test_weak_key_is_named_and_not_told(key: str) -> None:
     sentence = weak_key(with_(secret_key=key))
@@ -28,7 +30,11 @@ def test_weak_key_is_named_and_not_told(key: str) -> None:
     assert not key or key not in sentence
 
 
-@pytest.mark.parametrize("key", [STRONG, secrets.token_urlsafe(24), secrets.token_hex(16)])
+@pytest.mark.parametrize(
+    "key",
+    [STRONG, secrets.token_urlsafe(24), secrets.token_hex(16)],
+    ids=["long", "for addresses", "short"],
+)
 def test_random_key_is_good(key: str) -> None:
     assert weak_key(with_(secret_key=key)) == ""
 

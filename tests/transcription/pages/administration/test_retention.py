@@ -171,7 +171,9 @@ def test_a_recording_is_held_by_its_address_and_released(client: Client, alice: 
     assert [entry.act for entry in told] == [Act.HELD, Act.RELEASED]
 
 
-@pytest.mark.parametrize("named", ["", "nothing", str(uuid4())])
+@pytest.mark.parametrize(
+    "named", ["", "nothing", str(uuid4())], ids=["empty", "nothing", "unknown"]
+)
 def test_what_is_not_is_not_held(client: Client, named: str) -> None:
     response = client.post(PAGE + "hold/", {"recording": named, "reason": "Case 7"})
     assert response.status_code in {400, 404}
