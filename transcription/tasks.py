@@ -19,7 +19,7 @@ from transcription.runners.ending import watch_for_end
 from transcription.services import (
     idempotency,
     intake_folder,
-    jobs,
+    job_queue,
     purge,
     storage,
     tracks,
@@ -73,7 +73,7 @@ def make_player(recording_id: str) -> None:
 
 @shared_task(name=Task.REAP.value)
 def reap_jobs() -> None:
-    jobs.reap_jobs()
+    job_queue.reap_jobs()
 
 
 @shared_task(name=Task.SWEEP.value)
@@ -133,7 +133,7 @@ def take_up_work(sender: Any, **_: Any) -> None:
     """Take back what a dead worker of this name held, and look for what waits."""
     queues = sender.app.amqp.queues.consume_from
     if BATCH in queues:
-        jobs.reclaim_jobs(worker=sender.hostname)
+        job_queue.reclaim_jobs(worker=sender.hostname)
         send(Task.RUN_JOBS)
     if CHORES in queues:
         # Messages that a killed worker had taken come back after an hour, or never.

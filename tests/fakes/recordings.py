@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from asr_engine.results import LanguageGuess, Segment, Word
 from transcription.models import Job, Recording, RecordingSource, RevisionKind, Upload
-from transcription.services import jobs, uploads
-from transcription.services.jobs import Claim, Progress
+from transcription.services import job_queue, jobs, uploads
+from transcription.services.job_queue import Claim
+from transcription.services.jobs import Progress
 from webapp.accounts.models import User
 
 
@@ -63,6 +67,14 @@ def progress(
 
 
 def claim_of(worker: str = "jobs@one") -> Claim:
-    claim = jobs.claim_next_job(worker=worker)
+    claim = job_queue.claim_next_job(worker=worker)
     assert claim is not None
     return claim
+
+
+def change_job(job: Job, **fields: Any) -> None:
+    Job.objects.filter(id=job.id).update(**fields)
+
+
+def expire_lease(job: Job) -> None:
+    change_job(job, lease_expires_at=timezone.now() - timedelta(seconds=1))

@@ -23,7 +23,7 @@ from tests.fakes.recordings import make_recording, progress  # noqa: E402
 from transcription import broadcast  # noqa: E402
 from transcription.errors import ProductError  # noqa: E402
 from transcription.models import LiveSession, LiveUtterance  # noqa: E402
-from transcription.services import jobs, recordings, trash, uploads  # noqa: E402
+from transcription.services import job_queue, jobs, recordings, trash, uploads  # noqa: E402
 from webapp.accounts.models import User  # noqa: E402
 
 
@@ -35,7 +35,7 @@ def write_round(owner: User, session: LiveSession, number: int) -> None:
     uploads.cancel_upload(upload=upload)
     recording = make_recording(owner)
     jobs.submit_job(recording=recording, requested_by=owner)
-    claim = jobs.claim_next_job(worker=owner.email)
+    claim = job_queue.claim_next_job(worker=owner.email)
     if claim is not None:
         jobs.store_progress(claim=claim, progress=progress(*["word"] * 30))
         jobs.renew_lease(claim=claim)

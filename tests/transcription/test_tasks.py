@@ -34,7 +34,7 @@ from transcription.models import (
     TranscriptSegment,
 )
 from transcription.runners.ending import watch_for_end
-from transcription.services import jobs, live_sessions
+from transcription.services import job_queue, live_sessions
 from webapp.accounts.models import User
 from webapp.celery import EVERY_S, app
 
@@ -122,7 +122,7 @@ def test_a_worker_killed_between_two_passes_resumes_at_the_second(
     shown = job.recording.current_revision
     assert shown is not None
     assert (shown.kind, shown.is_complete) == (RevisionKind.REFINED, True)
-    assert list(Attempt.objects.values_list("outcome", flat=True)) == [jobs.LOST_CODE, "done"]
+    assert list(Attempt.objects.values_list("outcome", flat=True)) == [job_queue.LOST_CODE, "done"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -168,7 +168,7 @@ def test_stopping_a_worker_in_the_middle_is_no_failure_of_its_job(
         wait_for(lambda: notes.exists() and len(notes.read_text().split()) == 8, process)
         process.send_signal(signal.SIGTERM)  # the model hangs: it will be killed
         wait_for(lambda: Job.objects.filter(id=job.id, state=JobState.QUEUED).exists(), process)
-    assert jobs.reclaim_jobs(worker=Job.objects.get().worker) == 0
+    assert job_queue.reclaim_jobs(worker=Job.objects.get().worker) == 0
     job.refresh_from_db()
     assert (job.failures, job.audio_done_ms > 0) == (0, True)
 

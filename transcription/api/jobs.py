@@ -16,7 +16,7 @@ from transcription.api.repetition import once_by_key
 from transcription.api.resources.jobs import JobFilter, JobIn, JobOut
 from transcription.errors import InvalidInputError
 from transcription.models import JobState
-from transcription.services import jobs, tracks
+from transcription.services import job_queue, jobs, tracks
 
 router = Router()
 of_recordings = Router()
@@ -38,7 +38,7 @@ def list_jobs(request: ApiRequest, wanted: Query[JobFilter], paging: Query[Pagin
 def read_job(request: ApiRequest, job_id: UUID) -> HttpResponse:
     """One job, with its place in the queue."""
     job = selectors.access_job_by_id(request.auth, job_id)
-    place = jobs.queue_position(job=job) if job.state == JobState.QUEUED else 0
+    place = job_queue.queue_position(job=job) if job.state == JobState.QUEUED else 0
     return tagged(request, JobOut.of(job, queue_position=place or None))
 
 

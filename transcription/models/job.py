@@ -12,7 +12,7 @@ from django.utils import timezone
 class JobState(models.TextChoices):
     """queued -> running -> (queued | done | failed | cancelled); queued -> cancelled.
 
-    `JOB_TRANSITIONS` in `transcription.services.jobs` is the table.
+    `JOB_TRANSITIONS` in `transcription.services.job_states` is the table.
     """
 
     QUEUED = "queued", "Waiting"

@@ -42,7 +42,7 @@ from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.pages.speakers import speaker_lines
 from transcription.pages.tracks import track_notes
-from transcription.services import jobs, recordings, speakers, transcripts
+from transcription.services import job_queue, jobs, recordings, speakers, transcripts
 from transcription.services.job_options import COUNT_SPEAKERS, read_options, speaker_choices
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act
@@ -163,7 +163,7 @@ def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
 
 def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
     job = _open_job(shown)
-    place = jobs.queue_position(job=job) if job and job.state == JobState.QUEUED else None
+    place = job_queue.queue_position(job=job) if job and job.state == JobState.QUEUED else None
     return {
         "recording": shown,
         "shown": f"{shown.state}{job.stage if job else ''}.{shown.current_revision_id or 0}",

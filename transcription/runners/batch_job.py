@@ -27,8 +27,8 @@ from transcription.runners.ending import ENDING
 from transcription.runners.pacing import LivePace
 from transcription.runners.refine_live import LiveRefiner
 from transcription.runners.slices import Models, work_on
-from transcription.services import jobs
-from transcription.services.jobs import Claim
+from transcription.services import job_queue, jobs
+from transcription.services.job_queue import Claim
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +52,7 @@ def run_next_slice(worker: str) -> bool:
     """
     if ENDING.is_set():
         return False
-    claim = jobs.claim_next_job(worker=worker)
+    claim = job_queue.claim_next_job(worker=worker)
     if claim is None:
         return False
     try:

@@ -24,7 +24,8 @@ from transcription.runners.speakers import Found
 from transcription.services import jobs, tracks
 from transcription.services.chinese import script_of
 from transcription.services.glossary import phrases_for
-from transcription.services.jobs import SPEAKERS, Claim, Progress
+from transcription.services.job_queue import Claim
+from transcription.services.jobs import SPEAKERS, Progress
 
 DRAFT_SHARE: Final = 0.8
 """Of the work on a group, so that a job's progress goes on while its text is refined."""

@@ -23,7 +23,8 @@ from asr_engine.errors import CancelledError, ModelError
 from asr_engine.results import Segment
 from asr_engine.tracks import ChannelMode, ChannelPlan
 from transcription.services import jobs, transcripts
-from transcription.services.jobs import NO_SPEAKERS_NOTICE, SPEAKERS, Claim
+from transcription.services.job_queue import Claim
+from transcription.services.jobs import NO_SPEAKERS_NOTICE, SPEAKERS
 
 log = structlog.get_logger(__name__)
 

@@ -1,64 +1,47 @@
-"""Jobs: requested work, its claim by a worker, its checkpoints and its end.
+"""Jobs: requested work, its checkpoints and its end.
 
-A worker holds a job by a lease and a fence. Every write of a worker says `WHERE fence = mine AND
-state = running`; a worker whose lease was taken changes nothing and gets LeaseLostError.
+A worker holds a job by a `Claim` (see `job_queue`). Every write of a worker says `WHERE fence =
+mine AND state = running`; a worker whose lease was taken changes nothing and gets LeaseLostError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from asr_engine.results import LanguageGuess, Segment
 from transcription.broadcast import recording_changed_on_commit
 from transcription.errors import ConflictError, LeaseLostError, NotFoundError
 from transcription.models import (
-    Attempt,
     Job,
     JobState,
     Recording,
-    RecordingSource,
     RecordingState,
     RevisionKind,
     TranscriptRevision,
     WebhookEvent,
 )
-from transcription.queue import Task, send, wake_on_commit
+from transcription.queue import Task, wake_on_commit
 from transcription.services import transcripts, webhooks
 from transcription.services.job_options import JobOptions
+from transcription.services.job_queue import LEASE, Claim
+from transcription.services.job_states import (
+    ACTIVE,
+    close_attempt,
+    move,
+    record_failure,
+    reflect,
+    reflect_cancelled,
+)
 from transcription.services.names import clean_language
-from transcription.services.queue_order import Waiting, in_order
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act, User
 
-JOB_TRANSITIONS: Final = {
-    JobState.QUEUED: {JobState.RUNNING, JobState.CANCELLED},
-    JobState.RUNNING: {JobState.QUEUED, JobState.DONE, JobState.FAILED, JobState.CANCELLED},
-    JobState.DONE: set(),
-    JobState.FAILED: set(),
-    JobState.CANCELLED: set(),
-}
-ACTIVE: Final = (JobState.QUEUED, JobState.RUNNING)
-LEASE: Final = timedelta(seconds=30)
-RETRY_DELAYS: Final = (timedelta(0), timedelta(0), timedelta(seconds=20))
-"""Pause before the next attempt after so many failures without progress; then the job fails."""
-MAX_FAILURES: Final = len(RETRY_DELAYS)
-
-LOST_CODE: Final = "worker_lost"
-LOST_PROBLEM: Final = (
-    "The transcription was interrupted several times at the same place, so it was stopped. "
-    "Nothing was deleted; you can try it again."
-)
-CANCELLED_CODE: Final = "cancelled"
-CANCELLED_PROBLEM: Final = "Transcription was cancelled. You can start it again."
 NO_AUDIO: Final = (
     "The audio of this recording was removed by the retention rules, so it cannot be transcribed "
     "again. Its transcript stays."
@@ -73,15 +56,6 @@ NO_SPEAKERS_NOTICE: Final = (
 JOB_NOTICES: Final = (NO_SPEECH_NOTICE, EDITS_STAND_NOTICE, NO_SPEAKERS_NOTICE)
 SPEAKERS: Final = "speakers"
 """Stage of a job that looks for speakers; empty while the passes run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A worker's hold on a job. `job` is the row as it was when it was claimed."""
-
-    job: Job
-    fence: int
-    worker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +90,7 @@ def submit_job(
                 is_draft_only=is_draft_only,
                 audio_total_ms=recording.duration_ms,
             )
-            _reflect(recording, RecordingState.QUEUED)
+            reflect(recording, RecordingState.QUEUED)
     except IntegrityError:
         active = Job.objects.filter(recording=recording, state__in=ACTIVE).first()
         if active is None:
@@ -172,32 +146,13 @@ def cancel_job(*, job: Job, cancelled_by: User) -> Job:
     """Cancel at once where it waits; ask its worker to stop where it runs. Harmless afterwards."""
     with transaction.atomic():
         record_act(act=Act.JOB_ENDED, actor=cancelled_by, on=job.recording)
-        if _move(Job.objects.filter(id=job.id, state=JobState.QUEUED), JobState.CANCELLED):
-            _reflect_cancelled(job.recording)
+        if move(Job.objects.filter(id=job.id, state=JobState.QUEUED), JobState.CANCELLED):
+            reflect_cancelled(job.recording)
         else:
             Job.objects.filter(id=job.id, state=JobState.RUNNING).update(is_cancel_requested=True)
             recording_changed_on_commit(job.recording_id)
     job.refresh_from_db()
     return job
-
-
-def claim_next_job(*, worker: str) -> Claim | None:
-    """Take the job whose turn it is; None where nothing waits."""
-    for waiting in _queue(timezone.now()):
-        claim = _claim(waiting, worker)
-        if claim is not None:
-            return claim
-    return None
-
-
-def queue_positions() -> dict[UUID, int]:
-    """By job: 1 for the one that is next."""
-    return {waiting.id: place for place, waiting in enumerate(_queue(timezone.now()), start=1)}
-
-
-def queue_position(*, job: Job) -> int:
-    """1 for the job that is next; 0 for one that does not wait."""
-    return queue_positions().get(job.id, 0)
 
 
 # What the holder of a claim does ------------------------------------------------------------------
@@ -291,7 +246,7 @@ def finish_job(
         revision = _complete(claim.job, model_name, notice)
         if spoken is not None:
             transcripts.replace_segments(revision=revision, segments=spoken)
-        _reflect(claim.job.recording, RecordingState.READY)
+        reflect(claim.job.recording, RecordingState.READY)
         webhooks.announce_job(claim.job, WebhookEvent.RECORDING_READY)
 
 
@@ -319,7 +274,7 @@ def end_cancelled_job(*, claim: Claim) -> None:
     """The worker has stopped because somebody asked for it."""
     with transaction.atomic():
         _leave(claim, JobState.CANCELLED, "cancelled")
-        _reflect_cancelled(claim.job.recording)
+        reflect_cancelled(claim.job.recording)
 
 
 def fail_attempt(*, claim: Claim, code: str, problem: str, is_retryable: bool) -> None:
@@ -328,175 +283,14 @@ def fail_attempt(*, claim: Claim, code: str, problem: str, is_retryable: bool) -
         job = _held(claim).select_for_update().first()
         if job is None:
             raise LeaseLostError
-        _fail(job, code=code, problem=problem, outcome=code, is_retryable=is_retryable)
-
-
-# What keeps jobs going when workers do not --------------------------------------------------------
-
-
-def reap_jobs() -> int:
-    """Take back jobs whose lease has run out, and wake a worker where something waits."""
-    count = _take_back(Job.objects.filter(lease_expires_at__lt=timezone.now()))
-    states = set(Job.objects.filter(state__in=ACTIVE).values_list("state", flat=True))
-    # A worker that runs a job asks for the next one itself.
-    if states == {JobState.QUEUED}:
-        send(Task.RUN_JOBS, expires_s=LEASE.total_seconds())
-    return count
-
-
-def reclaim_jobs(*, worker: str) -> int:
-    """Take back what a dead process of the same name held, without waiting for its lease."""
-    return _take_back(Job.objects.filter(worker=worker))
-
-
-def _take_back(jobs: QuerySet[Job]) -> int:
-    count = 0
-    for job_id in jobs.filter(state=JobState.RUNNING).values_list("id", flat=True):
-        with transaction.atomic():
-            # The condition again: its worker may have renewed the lease meanwhile.
-            job = jobs.filter(id=job_id, state=JobState.RUNNING).select_for_update().first()
-            if job is None:
-                continue
-            if job.is_cancel_requested:
-                _end_attempt(job, JobState.CANCELLED, "cancelled")
-                _reflect_cancelled(job.recording)
-            else:
-                _fail(
-                    job,
-                    code=LOST_CODE,
-                    problem=LOST_PROBLEM,
-                    outcome=LOST_CODE,
-                    is_retryable=True,
-                )
-            count += 1
-    return count
-
-
-def _fail(job: Job, *, code: str, problem: str, outcome: str, is_retryable: bool) -> None:
-    failures = job.failures + 1
-    if is_retryable and failures < MAX_FAILURES:
-        _end_attempt(job, JobState.QUEUED, outcome, failures=failures)
-        _reflect(job.recording, RecordingState.QUEUED)
-        wake_on_commit(Task.RUN_JOBS)
-        return
-    _end_attempt(
-        job, JobState.FAILED, outcome, failures=failures, problem_code=code, problem=problem
-    )
-    _reflect(job.recording, RecordingState.ATTENTION, problem_code=code, problem=problem)
-    webhooks.announce_job(job, WebhookEvent.JOB_FAILED, code=code, problem=problem)
-
-
-# Rows ---------------------------------------------------------------------------------------------
-
-
-def _queue(now: datetime) -> list[Waiting]:
-    rows = Job.objects.filter(state=JobState.QUEUED, is_cancel_requested=False).values_list(
-        "id",
-        "recording__owner_id",
-        "recording__source",
-        "audio_total_ms",
-        "audio_done_ms",
-        "enqueued_at",
-        "last_slice_at",
-        "failures",
-    )
-    waiting = [
-        Waiting(
-            id=job_id,
-            owner=owner,
-            is_live=source == RecordingSource.LIVE,
-            left_ms=total - done,
-            enqueued_at=enqueued_at,
-            last_slice_at=last_slice_at,
-        )
-        for job_id, owner, source, total, done, enqueued_at, last_slice_at, failures in rows
-        if last_slice_at is None
-        or last_slice_at + RETRY_DELAYS[min(failures, MAX_FAILURES - 1)] <= now
-    ]
-    served = dict(
-        Job.objects.filter(last_slice_at__gt=now - timedelta(hours=1))
-        .values_list("recording__owner_id")
-        .annotate(Max("last_slice_at"))
-        .order_by()
-    )
-    return in_order(waiting, served_at=served, now=now)
-
-
-def _claim(waiting: Waiting, worker: str) -> Claim | None:
-    now = timezone.now()
-    with transaction.atomic():
-        query = Job.objects.filter(
-            id=waiting.id, state=JobState.QUEUED, last_slice_at=waiting.last_slice_at
-        )
-        if not _move(
-            query,
-            JobState.RUNNING,
-            fence=F("fence") + 1,
-            worker=worker,
-            lease_expires_at=now + LEASE,
-            last_slice_at=now,
-            started_at=Coalesce("started_at", now),
-        ):
-            return None
-        job = Job.objects.select_related("recording").get(id=waiting.id)
-        Attempt.objects.create(job=job, fence=job.fence, worker=worker, started_at=now)
-        _reflect(job.recording, RecordingState.TRANSCRIBING)
-    return Claim(job=job, fence=job.fence, worker=worker)
+        record_failure(job, code=code, problem=problem, outcome=code, is_retryable=is_retryable)
 
 
 def _held(claim: Claim) -> QuerySet[Job]:
     return Job.objects.filter(id=claim.job.id, fence=claim.fence, state=JobState.RUNNING)
 
 
-def _move(jobs: QuerySet[Job], to: JobState, **fields: object) -> bool:
-    """Change the state where the table allows it; False where it does not (any more)."""
-    sources = [state for state, targets in JOB_TRANSITIONS.items() if to in targets]
-    if to not in ACTIVE:
-        fields["finished_at"] = timezone.now()
-    return jobs.filter(state__in=sources).update(state=to, **fields) == 1
-
-
 def _leave(claim: Claim, to: JobState, outcome: str) -> None:
-    if not _move(_held(claim), to, lease_expires_at=None):
+    if not move(_held(claim), to, lease_expires_at=None):
         raise LeaseLostError
-    _close_attempt(claim.job, claim.fence, outcome)
-
-
-def _end_attempt(job: Job, to: JobState, outcome: str, **fields: object) -> None:
-    _move(Job.objects.filter(id=job.id), to, lease_expires_at=None, **fields)
-    _close_attempt(job, job.fence, outcome)
-
-
-def _close_attempt(job: Job, fence: int, outcome: str) -> None:
-    Attempt.objects.filter(job=job, fence=fence).update(ended_at=timezone.now(), outcome=outcome)
-
-
-def _reflect(
-    recording: Recording,
-    state: RecordingState,
-    *,
-    problem_code: str = "",
-    problem: str = "",
-) -> None:
-    """Show a job's state on its recording."""
-    Recording.objects.filter(id=recording.id).update(
-        state=state, problem_code=problem_code, problem=problem
-    )
-    recording_changed_on_commit(recording.id)
-
-
-def _reflect_cancelled(recording: Recording) -> None:
-    """A recording with a complete transcript stays ready; another needs attention."""
-    has_text = TranscriptRevision.objects.filter(
-        id__in=Recording.objects.filter(id=recording.id).values("current_revision"),
-        is_complete=True,
-    ).exists()
-    if has_text:
-        _reflect(recording, RecordingState.READY)
-    else:
-        _reflect(
-            recording,
-            RecordingState.ATTENTION,
-            problem_code=CANCELLED_CODE,
-            problem=CANCELLED_PROBLEM,
-        )
+    close_attempt(claim.job, claim.fence, outcome)

@@ -20,6 +20,7 @@ from transcription.broadcast import (
 from transcription.errors import ConflictError, NotFoundError
 from transcription.models import Job, Recording
 from transcription.services import jobs, purge_plan, remains, retention
+from transcription.services.job_states import ACTIVE
 from transcription.services.retention_rules import Ending, due_steps
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act, User
@@ -41,7 +42,7 @@ def trash_recording(*, recording: Recording, trashed_by: User) -> Recording:
             raise ConflictError(HELD)
         if current.trashed_at is not None:
             return current
-        for job in current.jobs.filter(state__in=jobs.ACTIVE):
+        for job in current.jobs.filter(state__in=ACTIVE):
             jobs.cancel_job(job=job, cancelled_by=trashed_by)
         record_act(act=Act.TRASHED, actor=trashed_by, on=current)
         put_into_trash(current, trashed_by=trashed_by, at=timezone.now())
@@ -116,7 +117,7 @@ def remove_audio(recording: Recording, *, at: datetime) -> None:
 def _locked(recording: Recording) -> Recording:
     """Nobody else changes it until the transaction's end. Raises NotFoundError if it is gone."""
     # The job first, as its worker does: the other way round the two would wait for each other.
-    list(Job.objects.select_for_update().filter(recording_id=recording.id, state__in=jobs.ACTIVE))
+    list(Job.objects.select_for_update().filter(recording_id=recording.id, state__in=ACTIVE))
     current = Recording.objects.select_for_update(of=("self",)).filter(id=recording.id).first()
     if current is None:
         raise NotFoundError

@@ -27,8 +27,9 @@ from transcription.models import (
     TranscriptSegment,
 )
 from transcription.runners import batch_job
-from transcription.services import jobs, queue_order, trash
-from transcription.services.jobs import Claim, Progress
+from transcription.services import job_queue, jobs, queue_order, trash
+from transcription.services.job_queue import Claim
+from transcription.services.jobs import Progress
 from webapp.accounts.models import User
 
 # The lease is renewed from a second thread, which must see the rows.
@@ -125,7 +126,7 @@ def test_a_worker_killed_inside_or_between_passes_is_followed_without_a_word_los
             before_decoding(patch, call, fail_with(KilledError()))
             with pytest.raises(KilledError):
                 batch_job.run_next_slice("jobs@one")
-        jobs.reclaim_jobs(worker="jobs@one")
+        job_queue.reclaim_jobs(worker="jobs@one")
         run_all()
         for revision in job.revisions.all():
             texts = " ".join(revision.segments.values_list("text", flat=True))
@@ -282,8 +283,8 @@ def test_a_worker_that_lost_its_lease_stores_nothing(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take_over() -> None:
-        jobs.reclaim_jobs(worker="jobs@one")
-        assert jobs.claim_next_job(worker="jobs@two") is not None
+        job_queue.reclaim_jobs(worker="jobs@one")
+        assert job_queue.claim_next_job(worker="jobs@two") is not None
 
     before_decoding(monkeypatch, 1, take_over)
     assert batch_job.run_next_slice("jobs@one") is True

@@ -18,7 +18,7 @@ from tests.fakes.audio import wav_bytes
 from tests.fakes.recordings import make_job
 from transcription.models import Job, JobState, RecordingState
 from transcription.runners import batch_job, speakers
-from transcription.services import jobs
+from transcription.services import job_queue, jobs
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -123,7 +123,7 @@ def test_a_worker_that_dies_while_it_listens_is_followed(
     said = words(job)
     assert said
     job.refresh_from_db()
-    jobs.requeue_job(claim=jobs.Claim(job, job.fence, job.worker))
+    jobs.requeue_job(claim=job_queue.Claim(job, job.fence, job.worker))
     run_all("jobs@two")
     assert words(job) == said
     assert {speaker for speaker, _ in spoken(job)} == {"1", "2"}

@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from asr_engine.results import LanguageGuess
-from tests.fakes.recordings import claim_of, make_job, make_recording, progress, segment
+from tests.fakes.recordings import (
+    change_job,
+    claim_of,
+    expire_lease,
+    make_job,
+    make_recording,
+    progress,
+    segment,
+)
 from transcription.errors import ConflictError, LeaseLostError
 from transcription.models import (
     Attempt,
     Job,
     JobState,
     Recording,
-    RecordingSource,
     RecordingState,
     RevisionKind,
     TranscriptRevision,
     TranscriptSegment,
 )
-from transcription.services import jobs, transcripts, trash
+from transcription.services import job_queue, job_states, jobs, transcripts, trash
 from transcription.services.job_options import JobOptions
-from transcription.services.jobs import Claim
+from transcription.services.job_queue import Claim
 from webapp.accounts.models import User
 
 DRAFT, REFINED = RevisionKind.DRAFT, RevisionKind.REFINED
-
-
-def change(job: Job, **fields: Any) -> None:
-    Job.objects.filter(id=job.id).update(**fields)
-
-
-def expire(job: Job) -> None:
-    change(job, lease_expires_at=timezone.now() - timedelta(seconds=1))
 
 
 def texts(recording: Recording) -> list[str]:
@@ -78,18 +75,6 @@ def test_a_recording_has_one_active_job(alice: User) -> None:
     assert jobs.submit_job(recording=job.recording, requested_by=alice) == job
     with pytest.raises(ConflictError):
         jobs.retry_job(recording=job.recording, requested_by=alice)
-
-
-def test_a_claim_takes_the_job_once(alice: User) -> None:
-    job = make_job(alice)
-    claim = claim_of("jobs@one")
-    assert jobs.claim_next_job(worker="jobs@two") is None
-    job.refresh_from_db()
-    assert (job.state, job.fence, job.worker) == (JobState.RUNNING, 1, "jobs@one")
-    assert claim.job.recording.folder == job.recording.folder
-    job.recording.refresh_from_db()
-    assert job.recording.state == RecordingState.TRANSCRIBING
-    assert Attempt.objects.get().outcome == ""
 
 
 def test_the_transcript_grows_group_by_group_and_is_shown(alice: User) -> None:
@@ -139,7 +124,7 @@ def test_a_finished_job_leaves_two_complete_revisions_and_shows_the_refined_one(
 
 def test_a_job_of_the_draft_pass_alone_shows_its_draft(alice: User) -> None:
     job = make_job(alice)
-    change(job, is_draft_only=True)
+    change_job(job, is_draft_only=True)
     claim = claim_of()
     store(claim, DRAFT, "one too")
     jobs.finish_job(claim=claim, model_name="scripted")
@@ -229,8 +214,8 @@ def test_a_slice_gives_the_job_back_with_its_checkpoint(alice: User) -> None:
 def test_who_lost_the_lease_changes_nothing(alice: User) -> None:
     job = make_job(alice)
     old = claim_of("jobs@one")
-    expire(job)
-    assert jobs.reap_jobs() == 1
+    expire_lease(job)
+    assert job_queue.reap_jobs() == 1
     new = claim_of("jobs@two")
     for act in (
         lambda: jobs.store_progress(claim=old, progress=progress("stale")),
@@ -249,68 +234,14 @@ def test_who_lost_the_lease_changes_nothing(alice: User) -> None:
     assert texts(job.recording) == ["right"]
 
 
-def test_a_renewed_lease_is_not_reaped(alice: User) -> None:
-    job = make_job(alice)
-    claim = claim_of()
-    expire(job)
-    assert jobs.renew_lease(claim=claim) is False
-    assert jobs.reap_jobs() == 0
-
-
-def test_a_restarted_worker_takes_back_its_own_job_at_once(alice: User) -> None:
-    make_job(alice)
-    claim_of("jobs@one")
-    assert jobs.reclaim_jobs(worker="jobs@two") == 0
-    assert jobs.reclaim_jobs(worker="jobs@one") == 1
-    assert claim_of("jobs@one").fence == 2
-
-
-def test_reaping_wakes_a_worker_only_where_none_will_ask(
-    alice: User, sent: list[tuple[str, ...]]
-) -> None:
-    make_job(alice)
-    make_job(alice)
-    jobs.reap_jobs()
-    assert sent == [("transcription.run_jobs",)]
-    claim_of()
-    jobs.reap_jobs()
-    assert len(sent) == 1
-
-
-def test_three_lost_workers_at_one_place_end_the_job_with_a_sentence(alice: User) -> None:
-    job = make_job(alice)
-    for _ in range(jobs.MAX_FAILURES):
-        change(job, last_slice_at=None)
-        claim_of()
-        expire(job)
-        jobs.reap_jobs()
-    job.refresh_from_db()
-    job.recording.refresh_from_db()
-    assert (job.state, job.failures) == (JobState.FAILED, 3)
-    assert job.recording.state == RecordingState.ATTENTION
-    assert job.recording.problem == jobs.LOST_PROBLEM
-    assert jobs.claim_next_job(worker="jobs@one") is None
-
-
-def test_progress_forgives_earlier_failures(alice: User) -> None:
-    job = make_job(alice)
-    for _ in range(2 * jobs.MAX_FAILURES):
-        claim = claim_of()
-        jobs.store_progress(claim=claim, progress=progress("x"))
-        expire(job)
-        jobs.reap_jobs()
-    job.refresh_from_db()
-    assert (job.state, job.failures) == (JobState.QUEUED, 1)
-
-
 def test_a_failure_is_tried_again_after_a_pause_that_grows(alice: User) -> None:
     job = make_job(alice)
     for _ in range(2):
         jobs.fail_attempt(claim=claim_of(), code="internal", problem="Oh.", is_retryable=True)
     job.refresh_from_db()
     assert (job.state, job.problem) == (JobState.QUEUED, "")
-    assert jobs.claim_next_job(worker="jobs@one") is None
-    change(job, last_slice_at=timezone.now() - jobs.RETRY_DELAYS[-1])
+    assert job_queue.claim_next_job(worker="jobs@one") is None
+    change_job(job, last_slice_at=timezone.now() - job_states.RETRY_DELAYS[-1])
     jobs.fail_attempt(claim=claim_of(), code="internal", problem="Oh.", is_retryable=True)
     job.recording.refresh_from_db()
     assert (job.recording.state, job.recording.problem) == (RecordingState.ATTENTION, "Oh.")
@@ -329,7 +260,7 @@ def test_a_waiting_job_is_cancelled_at_once(alice: User) -> None:
     job.recording.refresh_from_db()
     assert job.recording.state == RecordingState.ATTENTION
     assert job.recording.problem_code == "cancelled"
-    assert jobs.claim_next_job(worker="jobs@one") is None
+    assert job_queue.claim_next_job(worker="jobs@one") is None
 
 
 def test_a_running_job_is_asked_to_stop(alice: User) -> None:
@@ -348,8 +279,8 @@ def test_a_cancelled_job_whose_worker_died_ends(alice: User) -> None:
     job = make_job(alice)
     claim_of()
     jobs.cancel_job(job=job, cancelled_by=alice)
-    expire(job)
-    jobs.reap_jobs()
+    expire_lease(job)
+    job_queue.reap_jobs()
     job.refresh_from_db()
     assert job.state == JobState.CANCELLED
 
@@ -363,8 +294,8 @@ def test_a_recording_that_has_a_transcript_stays_ready_when_a_rerun_is_cancelled
     jobs.store_progress(claim=claim_of(), progress=progress("second"))
     assert texts(job.recording) == ["first"]
     jobs.cancel_job(job=rerun, cancelled_by=alice)
-    expire(rerun)
-    jobs.reap_jobs()
+    expire_lease(rerun)
+    job_queue.reap_jobs()
     job.recording.refresh_from_db()
     assert job.recording.state == RecordingState.READY
     assert texts(job.recording) == ["first"]
@@ -404,7 +335,7 @@ def test_transcribing_again_takes_other_options_or_the_last_ones(alice: User) ->
     second = jobs.retry_job(recording=job.recording, requested_by=alice, options=options)
     assert (second.language, second.is_draft_only) == ("", True)
     store(claim_of(), DRAFT, "second")
-    change(second, state=JobState.DONE)
+    change_job(second, state=JobState.DONE)
     third = jobs.retry_job(recording=Recording.objects.get(), requested_by=alice)
     assert third.recording.mixes_languages
     assert (third.recording.finds_speakers, third.recording.speaker_count) == (True, 3)
@@ -457,28 +388,3 @@ def test_deleting_during_a_run_leaves_nothing(alice: User) -> None:
     assert not folder.exists()
     for model in (Recording, Job, Attempt, TranscriptRevision, TranscriptSegment):
         assert not model.objects.exists()
-
-
-def test_place_in_the_queue(alice: User, bob: User) -> None:
-    first, second = make_job(alice), make_job(alice)
-    other = make_job(bob)
-    live = make_job(bob, source=RecordingSource.LIVE)
-    places = [jobs.queue_position(job=job) for job in (live, first, other, second)]
-    assert places == [1, 2, 3, 4]
-    claim_of()
-    assert jobs.queue_position(job=live) == 0
-    assert jobs.queue_position(job=other) == 2  # Alice has waited longer than Bob, who was served
-
-
-def test_claiming_costs_the_same_however_long_the_queue(
-    alice: User, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    for _ in range(20):
-        make_job(alice)
-    # The queue, who was served, savepoint, claim, row, attempt, recording, release.
-    with django_assert_max_num_queries(8):
-        claim_of()
-
-
-def test_the_table_names_every_state() -> None:
-    assert set(jobs.JOB_TRANSITIONS) == set(JobState)

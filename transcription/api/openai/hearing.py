@@ -30,7 +30,7 @@ from transcription.models import (
     Upload,
     UploadState,
 )
-from transcription.services import jobs, transcripts, trash, uploads
+from transcription.services import job_states, jobs, transcripts, trash, uploads
 from webapp.accounts.models import User
 
 PAUSES_S: Final = (0.1, 0.1, 0.2, 0.2, 0.4, 0.4, 0.8, 1.0)
@@ -121,7 +121,7 @@ class Hearing:
         if job is None:
             return None
         if job.state == JobState.CANCELLED:
-            raise RefusedError(status=410, code="cancelled", sentence=jobs.CANCELLED_PROBLEM)
+            raise RefusedError(status=410, code="cancelled", sentence=job_states.CANCELLED_PROBLEM)
         if job.state == JobState.FAILED:
             raise RefusedError(status=500, code=job.problem_code, sentence=job.problem)
         return job

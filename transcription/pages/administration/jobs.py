@@ -21,8 +21,8 @@ from transcription.models import Job, JobState, Recording, RecordingState
 from transcription.pages.administration import administrators_only
 from transcription.pages.progress import Progress, progress_of
 from transcription.pages.requests import PersonRequest
-from transcription.services import jobs
-from transcription.services.jobs import ACTIVE
+from transcription.services import job_queue, jobs
+from transcription.services.job_states import ACTIVE
 
 JOBS_A_PAGE: Final = 30
 UNDER_WAY: Final = Q(state__in=ACTIVE)
@@ -105,7 +105,7 @@ def _back(request: PersonRequest) -> HttpResponse:
 
 def _lines(shown: Sequence[Job]) -> list[JobLine]:
     waits = any(job.state == JobState.QUEUED for job in shown)
-    places = jobs.queue_positions() if waits else {}
+    places = job_queue.queue_positions() if waits else {}
     busy = set(
         Job.objects.filter(
             recording__in=[job.recording_id for job in shown], state__in=ACTIVE
