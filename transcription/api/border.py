@@ -6,7 +6,8 @@ Maps the errors of django-ninja and of Django's request parsing; those of the pr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -29,7 +30,8 @@ from webapp.accounts.errors import PeopleError
 log = structlog.get_logger(__name__)
 
 METHOD_NOT_ALLOWED: Final = 405
-PLACES: Final = ("path", "query", "header", "cookie", "body", "form", "file")
+_SUBJECT: Final = re.compile(r"^(?:[A-Z][A-Za-z]* (?=should )|Value error, )")
+"""What the checking library calls the value that we call by its name."""
 
 View = Callable[..., Any]
 
@@ -98,9 +100,24 @@ def _validation_error(request: HttpRequest, error: Any) -> HttpResponse:
     problems = error.errors
     if any(problem["loc"][0] == "path" for problem in problems):
         return problem_of(NotFoundError())
-    first = problems[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in PLACES) or first["loc"][0]
-    return problem_of(InvalidInputError(f"{where}: {first['msg']}."))
+    return problem_of(InvalidInputError(_sentence_of(problems[0])))
+
+
+def _sentence_of(problem: Mapping[str, Any]) -> str:
+    """In the words of this product: `titel is not known here.`"""
+    place, *parts = problem["loc"]
+    if place == "body":
+        parts = parts[1:]  # our own name of the whole body comes first
+    where = ".".join(str(part) for part in parts) or f"The {place}"
+    match problem["type"]:
+        case "extra_forbidden":
+            return f"{where} is not known here."
+        case "missing":
+            return f"{where} is missing."
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{where} should be a JSON object."
+    said = _SUBJECT.sub("", problem["msg"])
+    return f"{where}{' ' if said.startswith('should ') else ': '}{said}."
 
 
 def _unreadable(request: HttpRequest, error: Any) -> HttpResponse:

@@ -32,7 +32,7 @@ SECURITY_SCHEMES: Final = {
 }
 PROBLEM: Final = {
     "type": "object",
-    "description": "RFC 9457. `code` is stable, `detail` is a sentence for people.",
+    "description": "RFC 9457. `code` is stable, `title` the same for people, `detail` a sentence.",
     "required": ["type", "title", "status", "detail", "code", "is_retryable"],
     "properties": {
         "type": {"type": "string"},

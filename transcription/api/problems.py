@@ -35,11 +35,12 @@ MEDIA_TYPE: Final = "application/problem+json"
 def problem_response(
     *, status: int, code: str, sentence: str, is_retryable: bool = False
 ) -> JsonResponse:
-    """`detail` is the sentence for people, `code` the one for programs."""
+    """`detail` is the sentence for people, `code` the word for programs, and `title` that word
+    as people read it: it names the kind, and is the same each time."""
     response = JsonResponse(
         {
             "type": "about:blank",
-            "title": sentence,
+            "title": code.replace("_", " ").capitalize(),
             "status": status,
             "detail": sentence,
             "code": code,

@@ -347,3 +347,25 @@ def test_a_list_takes_the_same_queries_however_long_it_is(
     client = client_of(alice)
     with django_assert_num_queries(3):  # the session, the person, the recordings
         assert len(titles(client.get(LIST))) == 12
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"titel": "A"}, "titel is not known here."),
+        ({"title": 7}, "title should be a valid string."),
+        ({"expires_at": 7}, "expires_at: a time is written as 2027-03-04T09:00:00Z."),
+        ([], "The body should be a JSON object."),
+    ],
+)
+def test_a_body_that_does_not_fit_is_refused_in_our_words(
+    client_of: ClientOf, alice: User, change: Any, said: str
+) -> None:
+    body = patch(client_of(alice), make_recording(alice), change).json()
+    assert (body["code"], body["title"], body["detail"]) == ("invalid_input", "Invalid input", said)
+
+
+def test_a_parameter_that_does_not_fit_is_named(client_of: ClientOf, alice: User) -> None:
+    body = client_of(alice).get(LIST, {"limit": "many"}).json()
+    assert body["detail"].startswith("limit should be ")
+    assert body["title"] == "Invalid input"
