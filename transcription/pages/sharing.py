@@ -94,7 +94,7 @@ def share_page(request: PersonRequest, kind: str, thing_id: UUID) -> HttpRespons
         "openings": selectors.openings_shown_to(request.user, thing)[:SHOWN_OPENINGS],
         "recording": thing.recording if isinstance(thing, LiveSession) else None,
         "shares": shares,
-        "query": query,
+        "person_query": query,
         "found": _found(request.user, query, shares) if query else [],
         "made": made,
         "form": LinkForm(lifetimes=lifetimes_of(thing)),

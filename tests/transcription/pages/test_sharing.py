@@ -63,6 +63,7 @@ def test_a_person_is_found_by_a_part_of_their_name_and_reads_from_then_on(
     assert client_of(charlie).get(page_of(thing)).status_code == 404
     again = client.get(page_of(thing, "share/"), {"q": "bob"}).content.decode()
     assert f'value="person.{bob.pk}"' not in again
+    assert again.count('value="bob"') == 1  # not in the search for recordings
 
 
 def test_a_team_is_shared_with_changed_and_stopped(
