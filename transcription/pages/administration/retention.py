@@ -181,7 +181,7 @@ def hold(request: PersonRequest) -> HttpResponse:
         )
     except NotFoundError:
         form.add_error("recording", "There is no such recording. Copy the address of its page.")
-        return _overview(request, form, status=404)
+        return _overview(request, form, status=400)
     reason = form.cleaned_data["reason"]
     retention.hold_recording(recording=recording, reason=reason, held_by=request.user)
     messages.success(request, f"“{recording.title}” is on hold: nobody can delete it.")

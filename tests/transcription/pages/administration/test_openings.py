@@ -66,6 +66,22 @@ def test_with_a_reason_it_opens_says_so_and_closes(
     assert client.get(page_of(thing))["Location"] == open_page(thing)
 
 
+def test_a_recording_is_put_on_hold_without_being_opened(
+    alice: User, administrator: User, client_of: ClientOf
+) -> None:
+    client, recording = client_of(administrator), make_recording(alice, "Planning", "Good morning.")
+    assert (
+        f'name="recording" value="{recording.id}"'
+        in client.get(open_page(recording)).content.decode()
+    )
+    asked = {"recording": str(recording.id), "reason": "Case 7"}
+    assert client.post("/administration/retention/hold/", asked).status_code == 302
+    page = client.get(open_page(recording)).content.decode()
+    assert "The reason: Case 7" in page
+    assert "Put on hold" not in page
+    assert not OpenedContent.objects.exists()
+
+
 @pytest.mark.parametrize("reason", ["", "  \n", "abc"])
 def test_without_a_reason_it_stays_closed(
     thing: Thing, administrator: User, client_of: ClientOf, reason: str

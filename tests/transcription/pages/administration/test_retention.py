@@ -176,7 +176,8 @@ def test_a_recording_is_held_by_its_address_and_released(client: Client, alice: 
 )
 def test_what_is_not_is_not_held(client: Client, named: str) -> None:
     response = client.post(PAGE + "hold/", {"recording": named, "reason": "Case 7"})
-    assert response.status_code in {400, 404}
+    assert response.status_code == 400
+    assert "field-error" in response.content.decode()
     assert not AuditEntry.objects.filter(act=Act.HELD).exists()
 
 
