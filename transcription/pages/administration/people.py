@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from transcription.errors import NotFoundError
 from transcription.pages.administration import administrators_only
 from transcription.pages.requests import PersonRequest
-from webapp.accounts import people, selectors
+from webapp.accounts import people, selectors, teams
 from webapp.accounts.errors import PeopleError
 from webapp.accounts.models import Role, Team, User
 
@@ -31,6 +31,12 @@ class InvitationForm(forms.Form):
     email = forms.EmailField(label="E-mail address", max_length=254)
     name = forms.CharField(label="Name", max_length=150, required=False)
     role = forms.ChoiceField(label="Role", choices=ROLES, initial=Role.STAFF)
+
+
+class JoinForm(forms.Form):
+    """Which team they join."""
+
+    team = forms.ModelChoiceField(Team.objects.all())
 
 
 class DetailsForm(forms.ModelForm[User]):
@@ -52,9 +58,10 @@ def all_people(request: PersonRequest) -> HttpResponse:
 
 
 @administrators_only
+@never_cache
 @require_POST
 def invite(request: PersonRequest) -> HttpResponse:
-    """Make a person; their page has the link to hand over."""
+    """Make a person, and show their page with the link to hand over, which only this answer has."""
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return _list_page(request, form, status=400)
@@ -63,8 +70,8 @@ def invite(request: PersonRequest) -> HttpResponse:
     except PeopleError as error:
         form.add_error("email", error.text)
         return _list_page(request, form, status=error.status)
-    messages.success(request, f"{person} is invited. Make the link and hand it over.")
-    return redirect("administration_people_one", person.pk)
+    link = people.make_password_link(person=person, made_by=request.user)
+    return _person_page(request, person, link=link)
 
 
 @administrators_only
@@ -151,6 +158,21 @@ def end_sessions(request: PersonRequest, person_id: int) -> HttpResponse:
     return _done(request, person, f"{person} is logged out everywhere.")
 
 
+@administrators_only
+@require_POST
+def join_team(request: PersonRequest, person_id: int) -> HttpResponse:
+    person = _person(person_id)
+    form = JoinForm(request.POST)
+    if not form.is_valid():
+        raise NotFoundError
+    team = form.cleaned_data["team"]
+    try:
+        teams.add_member(team=team, person=person, added_by=request.user)
+    except PeopleError as error:
+        return _refused(request, person, error)
+    return _done(request, person, f"{person} is in the team {team}.")
+
+
 def _person(person_id: int) -> User:
     person = selectors.people_matching().filter(pk=person_id).first()
     if person is None:
@@ -214,4 +236,5 @@ urlpatterns = [
     path("people/<int:person_id>/role/", change_role, name="administration_people_role"),
     path("people/<int:person_id>/factors/", reset_factors, name="administration_people_factors"),
     path("people/<int:person_id>/sessions/", end_sessions, name="administration_people_sessions"),
+    path("people/<int:person_id>/teams/", join_team, name="administration_people_join"),
 ]

@@ -26,6 +26,24 @@ class TeamForm(forms.Form):
     name = forms.CharField(label="Name", max_length=100)
 
 
+class MemberForm(forms.Form):
+    """Who joins, by their whole address."""
+
+    email = forms.EmailField(
+        label="E-mail address of a colleague",
+        max_length=254,
+        widget=forms.EmailInput({"list": "people", "autocomplete": "off"}),
+    )
+
+    def clean_email(self) -> User:
+        """Whose address it is."""
+        address: str = self.cleaned_data["email"]
+        person = User.objects.filter(email__iexact=address).first()
+        if person is None:
+            raise forms.ValidationError(f"Nobody here has the address “{address}”.")
+        return person
+
+
 @administrators_only
 @require_safe
 def all_teams(request: PersonRequest) -> HttpResponse:
@@ -51,7 +69,7 @@ def create(request: PersonRequest) -> HttpResponse:
 @require_safe
 def one_team(request: PersonRequest, team_id: int) -> HttpResponse:
     team = get_object_or_404(Team, pk=team_id)
-    return _team_page(request, team, TeamForm(initial={"name": team.name}))
+    return _team_page(request, team)
 
 
 @administrators_only
@@ -68,7 +86,7 @@ def rename(request: PersonRequest, team_id: int) -> HttpResponse:
             messages.success(request, f"The team is called {team} now.")
             return redirect("administration_teams_one", team.pk)
     team.refresh_from_db()
-    return _team_page(request, team, form, status=400)
+    return _team_page(request, team, form=form, status=400)
 
 
 @administrators_only
@@ -87,20 +105,18 @@ def delete(request: PersonRequest, team_id: int) -> HttpResponse:
 @administrators_only
 @require_POST
 def add_member(request: PersonRequest, team_id: int) -> HttpResponse:
-    """The person is named by their whole address."""
     team = get_object_or_404(Team, pk=team_id)
-    address = request.POST.get("email", "").strip()
-    person = User.objects.filter(email__iexact=address).first()
-    if person is None:
-        messages.error(request, f"Nobody here has the address “{address}”. Nothing was changed.")
-        return _back(request, team)
-    try:
-        teams.add_member(team=team, person=person, added_by=request.user)
-    except PeopleError as error:
-        messages.error(request, f"{error.text} Nothing was changed.")
-    else:
-        messages.success(request, f"{person} is in the team {team}.")
-    return _back(request, team)
+    form = MemberForm(request.POST)
+    if form.is_valid():
+        person = form.cleaned_data["email"]
+        try:
+            teams.add_member(team=team, person=person, added_by=request.user)
+        except PeopleError as error:
+            form.add_error("email", error.text)
+        else:
+            messages.success(request, f"{person} is in the team {team}.")
+            return redirect("administration_teams_one", team.pk)
+    return _team_page(request, team, member_form=form, status=400)
 
 
 @administrators_only
@@ -119,12 +135,18 @@ def _list_page(request: PersonRequest, form: TeamForm, status: int = 200) -> Htt
 
 
 def _team_page(
-    request: PersonRequest, team: Team, form: TeamForm, status: int = 200
+    request: PersonRequest,
+    team: Team,
+    *,
+    form: TeamForm | None = None,
+    member_form: MemberForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     outside = selectors.people_matching().filter(is_active=True).exclude(teams=team)
     context = {
         "team": team,
-        "form": form,
+        "form": form or TeamForm(initial={"name": team.name}),
+        "member_form": member_form or MemberForm(),
         "members": team.members.order_by("name", "email"),
         "others": outside[:PROPOSED_PEOPLE],
     }

@@ -88,10 +88,10 @@ def test_invitation_leads_to_a_link_by_which_the_person_comes_in(
     data = {"email": "dan@example.org", "name": "Dan <D>", "role": "staff"}
     invited = client.post("/administration/people/invite/", data)
     dan = User.objects.get(email="dan@example.org")
-    assert invited["Location"] == address(dan)
-    made = client.post(address(dan, "link"))
-    assert "no-store" in made["Cache-Control"]
-    page = made.content.decode()
+    assert "no-store" in invited["Cache-Control"]
+    page = invited.content.decode()
+    assert 'class="card link-made" role="status" tabindex="-1" autofocus' in page
+    assert "Here since" not in page
     assert "Dan &lt;D&gt;" in page
     link = re.search(r"/accounts/password/reset/key/[^\"]+", page)
     assert link is not None
@@ -201,6 +201,29 @@ def test_sessions_are_shown_in_words_and_ended(
     client.post(address(alice, "sessions"))
     assert hers.get("/profile/").status_code == 302
     assert "Firefox on Windows" not in client.get(address(alice)).content.decode()
+
+
+def test_a_link_for_whoever_forgot_the_password_is_shown_once(
+    administrator: User, alice: User, client_of: ClientOf
+) -> None:
+    client = client_of(administrator)
+    made = client.post(address(alice, "link"))
+    assert "no-store" in made["Cache-Control"]
+    assert "/password/reset/key/" in made.content.decode()
+    assert "/password/reset/key/" not in client.get(address(alice)).content.decode()
+
+
+def test_a_person_joins_a_team_on_their_own_page(
+    administrator: User, alice: User, client_of: ClientOf
+) -> None:
+    client, board = client_of(administrator), Team.objects.create(name="Board")
+    page = client.post(address(alice, "teams"), {"team": board.pk}, follow=True).content.decode()
+    assert "is in the team Board" in page
+    assert "Another team" not in page
+    for team in ("", "x", board.pk + 1):
+        assert client.post(address(alice, "teams"), {"team": team}).status_code == 404
+    assert list(alice.teams.all()) == [board]
+    assert client_of(alice).post(address(alice, "teams"), {"team": board.pk}).status_code == 404
 
 
 def test_reset_factors_of_somebody_without_any_changes_nothing(

@@ -78,8 +78,11 @@ def test_unknown_address_joins_nothing(
     administrator: User, sales: Team, client_of: ClientOf
 ) -> None:
     data = {"email": "nobody@example.org"}
-    page = client_of(administrator).post(address(sales, "members/"), data, follow=True)
-    assert "Nobody here has the address" in page.content.decode()
+    answer = client_of(administrator).post(address(sales, "members/"), data)
+    assert answer.status_code == 400
+    page = answer.content.decode()
+    assert '<p class="field-error">Nobody here has the address “nobody@example.org”.</p>' in page
+    assert 'value="nobody@example.org"' in page
     assert not sales.members.exists()
 
 
