@@ -154,7 +154,8 @@ def work_on(hold: Hold, *, until: datetime | None = None) -> bool:
         detail: dict[str, str | int | bool | None] = {**hold.counts}
         if problem:
             detail["problem"] = problem
-        record_act(act=Act.PURGED, actor=None, on=hold.run, detail=detail)
+        if any(detail.values()):  # a night in which nothing ended has its report, and that will do
+            record_act(act=Act.PURGED, actor=None, on=hold.run, detail=detail)
     log.info("purge_finished", run=hold.run.pk, has_problem=bool(problem), **hold.counts)
     return True
 

@@ -414,6 +414,11 @@ def test_each_deletion_and_each_run_is_told(
     assert "Weekly" not in str(delivery.payload)
 
 
+def test_a_purge_that_ends_nothing_is_not_told(policy: RetentionPolicy, clock: Clock) -> None:
+    assert purge.purge_now() is not None
+    assert not AuditEntry.objects.exists()
+
+
 # The clock ----------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Final
 
@@ -21,6 +20,7 @@ from django.views.decorators.http import require_safe
 from transcription.errors import InvalidInputError
 from transcription.formats import tables
 from transcription.pages.administration import administrators_only
+from transcription.pages.administration.audit_words import line_of
 from transcription.pages.requests import PersonRequest
 from webapp.accounts.audit import record_act
 from webapp.accounts.audit_search import AuditSearch, Place, entries_from, entries_of
@@ -31,22 +31,6 @@ ENTRIES_A_PAGE: Final = 50
 ENTRIES_A_FETCH: Final = 500
 PIECE_CHARACTERS: Final = 48 * 1024
 """Of a download: at most four bytes each, and the entry that goes beyond."""
-SOMEBODY: Final = {Act.LOG_IN_FAILED, Act.VIEWED, Act.PLAYED, Act.EXPORTED}
-"""Acts that nobody who is known may do: before a log-in, or by a link."""
-KINDS: Final = {
-    "recording": "Recording",
-    "livesession": "Live session",
-    "user": "Person",
-    "team": "Team",
-    "apitoken": "Token",
-    "webhook": "Webhook",
-    "glossaryterm": "Name or term",
-    "retentionpolicy": "Retention policy",
-    "purgerun": "Purge",
-    "upload": "Upload",
-}
-NAMELESS: Final = {"retentionpolicy", "purgerun", "upload"}
-"""Kinds whose things are told by a number alone, which says nothing to people."""
 COLUMNS: Final = ("at", "person", "token", "address", "act", "kind", "id", "thing", "detail")
 
 
@@ -95,19 +79,6 @@ class AuditForm(forms.Form):
         return urlencode(asked | others)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One entry in words. `about` leads to all entries about the same thing."""
-
-    entry: AuditEntry
-    who: str
-    act: str
-    thing: str
-    kind: str
-    about: str
-    detail: str
-
-
 @administrators_only
 @require_safe
 def audit(request: PersonRequest) -> HttpResponse:
@@ -122,7 +93,7 @@ def audit(request: PersonRequest) -> HttpResponse:
     has_more = len(found) > len(shown)
     context = {
         "form": form,
-        "lines": [_line(entry) for entry in shown],
+        "lines": [line_of(entry) for entry in shown],
         "is_searched": bool(form.address()),
         "address": form.address(),
         "about": _about(form, shown),
@@ -218,46 +189,11 @@ def _json(entry: AuditEntry) -> str:
     return "\n" + json.dumps(fields | {"detail": entry.detail}, ensure_ascii=False)
 
 
-def _line(entry: AuditEntry) -> Line:
-    act = Act(entry.act)
-    is_own = entry.subject_kind == "user" and entry.subject_id == str(entry.actor_id)
-    has_name = entry.subject_kind not in NAMELESS
-    kind = KINDS.get(entry.subject_kind, "")
-    label = str(act.label)
-    if act == Act.LOG_IN_FAILED and entry.subject_name:
-        label += " as"
-    return Line(
-        entry=entry,
-        who=_who(entry, act),
-        act=label,
-        thing="" if is_own else entry.subject_name if has_name else kind.lower(),
-        kind=kind if has_name and not is_own else "",
-        about=f"{entry.subject_kind}:{entry.subject_id}" if entry.subject_kind else "",
-        detail=" · ".join(
-            _words(name, value) for name, value in entry.detail.items() if value != ""
-        ),
-    )
-
-
-def _who(entry: AuditEntry, act: Act) -> str:
-    if entry.actor is not None and entry.actor.name:
-        return f"{entry.actor.name} ({entry.actor_name})"
-    return entry.actor_name or ("Somebody" if act in SOMEBODY else "The server")
-
-
-def _words(name: str, value: object) -> str:
-    if isinstance(value, bool):
-        value = "yes" if value else "no"
-    elif value is None:
-        value = "no limit" if name.endswith("_days") else "none"
-    return f"{name.replace('_', ' ')}: {value}"
-
-
 def _about(form: AuditForm, shown: Sequence[AuditEntry]) -> str:
     """What the thing is called that all entries are about, where one was chosen."""
     if form.errors or not form.cleaned_data["about"]:
         return ""
-    return _line(shown[0]).thing or shown[0].subject_name if shown else "one thing"
+    return line_of(shown[0]).thing or shown[0].subject_name if shown else "one thing"
 
 
 def _midnight(day: date | None) -> datetime | None:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from tests.fakes.recordings import make_recording
 from transcription.models import Recording
 from transcription.pages.administration import audit as page
+from transcription.pages.administration.audit_words import line_of
 from webapp.accounts.audit import acts_from, note_token, record_act
 from webapp.accounts.models import Act, AuditEntry, User
 
@@ -69,8 +70,8 @@ def test_what_has_no_name_is_called_by_its_kind(client: Client, recording: Recor
     number = str(recording.id)
     entry(act=Act.PURGED, subject_kind="upload", subject_id=number, subject_name=f"upload {number}")
     text = shown(client)
-    assert "<strong>The server</strong> purged" in text
-    assert ">upload</a>" in text
+    assert "<strong>The server</strong> forgot" in text
+    assert ">an upload</a>" in text
     assert f">upload {number}" not in text
 
 
@@ -88,6 +89,99 @@ def test_details_without_a_value_are_words_or_left_out(client: Client) -> None:
     text = shown(client)
     assert "audio days: no limit · trash days: 30 · taken back: yes" in text
     assert "team:" not in text
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "detail", "said"),
+    [
+        (Act.TRASHED, "recording", {}, "moved Interview to the trash"),
+        (Act.HELD, "recording", {"reason": "Case 7"}, "put Interview on hold. reason: Case 7"),
+        (Act.RELEASED, "recording", {}, "released Interview from hold"),
+        (Act.OPENED, "livesession", {}, "opened Interview as administrator"),
+        (
+            Act.SHARED,
+            "recording",
+            {"with": "Bob", "can_edit": False},
+            "shared Interview with Bob. can edit: no",
+        ),
+        (Act.UNSHARED, "recording", {"with": "Bob"}, "stopped sharing Interview with Bob"),
+        (Act.EDITED, "recording", {"what": "title"}, "renamed Interview"),
+        (
+            Act.POLICY_CHANGED,
+            "recording",
+            {"until": "2026-12-05T03:00:00+00:00"},
+            "changed how long Interview is kept. until: 5 December 2026, 03:00",
+        ),
+        (
+            Act.POLICY_CHANGED,
+            "retentionpolicy",
+            {"team": "", "trash_days": 7},
+            "changed the retention rules of the organisation. trash days: 7",
+        ),
+        (
+            Act.POLICY_CHANGED,
+            "retentionpolicy",
+            {"team": "Board", "taken_back": True},
+            "took back a change of the retention rules of the team Board",
+        ),
+        (
+            Act.PURGED,
+            "recording",
+            {"what": "audio"},
+            "deleted the audio of Interview, as the rules say",
+        ),
+        (Act.PURGED, "purgerun", {"audio": 0, "deleted": 2}, "ran the purge. deleted: 2"),
+        (
+            Act.PURGED,
+            "",
+            {"what": "audit log", "count": 3},
+            "deleted old entries of the audit log. count: 3",
+        ),
+        (Act.INVITED, "user", {"by": "link"}, "made a link to choose a password for Interview"),
+        (
+            Act.TEAM_CHANGED,
+            "team",
+            {"change": "joined", "person": "bob@example.org"},
+            "added bob@example.org to the team Interview",
+        ),
+        (
+            Act.GLOSSARY_CHANGED,
+            "",
+            {"added": 2, "changed": 1, "removed": 0},
+            "changed the glossary. added: 2 · changed: 1",
+        ),
+        (
+            Act.ENGINE_ORDERED,
+            "",
+            {"engine": "cpu", "order": "drain"},
+            "told the engine cpu to drain",
+        ),
+        (Act.TOKEN_MADE, "apitoken", {}, "made the token Interview"),
+        (Act.JOB_ASKED, "recording", {}, "asked for a transcription of Interview"),
+    ],
+)
+def test_each_act_is_a_sentence(act: Act, kind: str, detail: dict[str, Any], said: str) -> None:
+    told = AuditEntry(
+        act=act, subject_kind=kind, subject_name="Interview" if kind else "", detail=detail
+    )
+    line = line_of(told)
+    words = f"{line.act} {line.thing}{line.rest}".strip()
+    assert f"{words}. {line.detail}".removesuffix(". ") == said
+
+
+def test_every_act_has_a_sentence_with_and_without_a_thing() -> None:
+    for act in Act:
+        for kind, name in (("recording", "Interview"), ("", "")):
+            line = line_of(AuditEntry(act=act, subject_kind=kind, subject_name=name))
+            assert line.act
+            assert "{" not in line.act + line.rest
+
+
+def test_who_reads_by_a_link_is_a_guest(client: Client, recording: Recording) -> None:
+    record_act(act=Act.VIEWED, actor=None, on=recording, detail={"by": "link"})
+    text = shown(client)
+    assert "<strong>A guest with a link</strong> viewed" in text
+    assert "by: link" not in text
 
 
 def test_acts_to_choose_from_are_in_the_order_of_their_words(client: Client) -> None:
