@@ -194,6 +194,7 @@ def make_server(**environment: str) -> Server:
         "ASR_LIVE_BACKEND": "scripted",
         "ASR_BATCH_BACKEND": "scripted",
         "TRANSCRIBE_MAX_SESSIONS_PER_PERSON": "1000",
+        "TRANSCRIBE_WEBHOOK_HOSTS": "127.0.0.0/8",
         **environment,
     }
     own.setdefault("ASR_MODEL_DIR", str(ROOT / "var" / "models"))
@@ -214,8 +215,8 @@ def make_server(**environment: str) -> Server:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A running server with scripted models."""
-    server = make_server()
+    """A running server with scripted models, whose webhooks may lead to itself alone."""
+    server = make_server(TRANSCRIBE_WEBHOOK_HOSTS="localhost,127.0.0.0/8,::1")
     server.start()
     server.wait_ready()
     yield server

@@ -93,14 +93,20 @@ def test_every_example_runs_and_answers_as_the_document_says(
                 assert line in got or (is_longer and any(each.startswith(start) for each in got))
 
 
-def test_the_page_of_the_api_works_under_the_content_policy(logged_in_page: Page) -> None:
+def test_the_page_of_the_api_works_under_the_content_policy_and_in_the_dark(
+    logged_in_page: Page,
+) -> None:
     page, complaints = logged_in_page, []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.emulate_media(color_scheme="dark")
     page.goto("/api/v1/docs")
     page.locator("#operations-recordings-list_recordings .opblock-summary-control").click()
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()
     expect(page.locator(".live-responses-table .response-col_status").last).to_have_text("200")
     assert page.locator(".opblock").count() > 50
+    text = page.locator(".opblock-summary-description").first
+    expect(page.locator("#api-docs")).to_have_css("background-color", "rgb(28, 32, 34)")
+    expect(text).to_have_css("color", "rgb(228, 230, 230)")
     assert complaints == []
