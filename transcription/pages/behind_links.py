@@ -39,9 +39,9 @@ def behind_link(open_link: Opener, *, closed: str) -> Callable[[View], Callable[
                 response = error_page(
                     request,
                     error.status,
-                    Sentences(closed, error.text, ADVICE)
+                    Sentences(closed, error.text, ADVICE, leads_home=False)
                     if error.status == 404
-                    else Sentences(said.title, error.text, said.advice),
+                    else Sentences(said.title, error.text, said.advice, leads_home=False),
                 )
             response["Referrer-Policy"] = "no-referrer"
             response["X-Robots-Tag"] = "noindex, nofollow"

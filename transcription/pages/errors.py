@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 
-from transcription.errors import ProductError
+from transcription.errors import ConflictError, ProductError
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Sentences:
     title: str
     happened: str
     advice: str
+    leads_home: bool = True
+    """To a page that asks guests to log in."""
 
 
 PAGES = {
@@ -93,6 +95,7 @@ PAGES = {
         "Tell an administrator, and try again when there is room.",
     ),
 }
+KNOWN_ADVICE = "Go back to the page where you were, to do something else."
 CSRF_SENTENCES = Sentences(
     "This page was open too long",
     "Its protection against forged requests has run out. Nothing was changed.",
@@ -145,5 +148,7 @@ class ProductErrorMiddleware(MiddlewareMixin):
             return None
         said = PAGES[exception.status]
         if exception.text != type(exception).sentence:
-            said = Sentences(said.title, exception.text, said.advice)
+            # What an error says by itself need not be for a page that is out of date.
+            advice = KNOWN_ADVICE if exception.status == ConflictError.status else said.advice
+            said = Sentences(said.title, exception.text, advice)
         return error_page(request, exception.status, said)

@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import RequestDataTooBig
 from django.test import Client, RequestFactory
 
-from transcription.errors import NoSpaceError, ProductError
+from transcription.errors import ConflictError, NoSpaceError, ProductError
 from transcription.pages import errors
 from webapp.accounts.models import User
 
@@ -54,6 +54,19 @@ def test_product_error_of_a_page_keeps_its_own_sentence(alice: User) -> None:
     assert response.status_code == 507
     assert "No room for 3 GB." in response.content.decode()
     assert middleware.process_exception(request, ValueError("secret")) is None
+
+
+def test_a_conflict_with_words_of_its_own_asks_for_no_reload(alice: User) -> None:
+    request = RequestFactory().get("/")
+    request.user = alice
+    middleware = errors.ProductErrorMiddleware(lambda _: errors.not_found(request, Exception()))
+    for error, advice in (
+        (ConflictError("You have 20 webhooks."), errors.KNOWN_ADVICE),
+        (ConflictError(), errors.PAGES[409].advice),
+    ):
+        response = middleware.process_exception(request, error)
+        assert response is not None
+        assert f"<p>{advice}</p>" in response.content.decode()
 
 
 def _all_errors(base: type[ProductError]) -> list[type[ProductError]]:
