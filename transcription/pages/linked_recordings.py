@@ -34,7 +34,8 @@ def linked_recording(request: HttpRequest, link: ShareLink) -> HttpResponse:
         "revision": revision,
         "paragraphs": paragraphs_of(segments_of(revision), names),
         "tail": tail_of(revision, names),
-        "is_growing": shown.state in {RecordingState.QUEUED, RecordingState.TRANSCRIBING},
+        "is_waiting": shown.state == RecordingState.QUEUED,
+        "is_growing": shown.state == RecordingState.TRANSCRIBING,
         "until": link.expires_at,
         "has_audio": shown.audio_removed_at is None,
     }

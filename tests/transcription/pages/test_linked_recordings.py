@@ -92,7 +92,9 @@ def test_a_link_that_its_owner_did_not_withdraw_does_not_say_so(
         alice.save()
     response = client_of(None).get(f"/r/{token}/")
     assert response.status_code == 404
-    assert said in response.content.decode()
+    page = response.content.decode()
+    assert said in page
+    assert 'href="/"' not in page
 
 
 def test_the_page_leads_nowhere_else_also_for_its_owner(
@@ -193,8 +195,16 @@ def test_what_is_not_finished_says_so_and_the_audio_that_went_too(
     Recording.objects.update(state=RecordingState.TRANSCRIBING, audio_removed_at=timezone.now())
     page = client_of(None).get(f"/r/{token}/").content.decode()
     assert "still being written" in page
+    assert re.search(r"until \d+ \w+, \d\d:\d\d [A-Z]", page)
     assert "no longer kept" in page
     assert 'src="media"' not in page
+
+
+def test_what_waits_does_not_say_that_it_is_being_written(token: str, client_of: ClientOf) -> None:
+    Recording.objects.update(state=RecordingState.QUEUED)
+    page = client_of(None).get(f"/r/{token}/").content.decode()
+    assert "waits to be transcribed" in page
+    assert "still being written" not in page
 
 
 def test_use_is_told_once_in_the_audit_log_and_the_log_has_no_token(
