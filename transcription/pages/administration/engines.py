@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,9 @@ from webapp.beats import SCHEDULE
 
 SHOWN_LANGUAGES: Final = 6
 SHOWN_SESSIONS: Final = 100
+ORDERED: Final = "engines_ordered"
+"""In the session: what was ordered, until the page is shown."""
+NO_ORDERS: Final[Mapping[str, str]] = {}
 LATE_MS: Final = 1000
 """Lag from which a new stream is refused."""
 WORK: Final = {"batch": "Transcription", "chores": "Chores", SCHEDULE: "The clock of the chores"}
@@ -37,7 +41,12 @@ class EngineLine:
     tone: str
 
     @classmethod
-    def of(cls, status: EngineStatus) -> EngineLine:
+    def of(cls, status: EngineStatus, order: str = "") -> EngineLine:
+        """`order` was given a moment ago, and its state may not tell of it yet."""
+        if order == "drain" and not status.is_draining:
+            return cls(status, "Draining …", "warning")
+        if order == "serve" and status.is_draining:
+            return cls(status, "Beginning to serve …", "accent")
         if status.is_draining:
             words = "Draining" if status.sessions else "Empty: it may be stopped"
             return cls(status, words, "warning")
@@ -87,7 +96,9 @@ def engines(request: PersonRequest) -> HttpResponse:
     """Everything; a request by the page itself gets the part that changes."""
     if request.headers.get("HX-Request") == "true":
         return render(request, "administration/engines_now.html", _now(request))
-    context = _now(request) | {"models": machine.models_of_store()}
+    context = _now(request, request.session.pop(ORDERED, {})) | {
+        "models": machine.models_of_store()
+    }
     return render(request, "administration/engines.html", context)
 
 
@@ -104,10 +115,11 @@ def order(request: PersonRequest, name: str) -> HttpResponse:
         "hands over its sessions and takes no more" if is_draining else "takes live sessions again"
     )
     messages.success(request, f"{name} {what}. It obeys within a second or two.")
+    request.session[ORDERED] = {name: asked}
     return redirect("administration_engines")
 
 
-def _now(request: PersonRequest) -> dict[str, object]:
+def _now(request: PersonRequest, ordered: Mapping[str, str] = NO_ORDERS) -> dict[str, object]:
     parts = machine.look_at_parts()
     running = selectors.live_sessions_administered_by(request.user).filter(
         state__in=(LiveState.LIVE, LiveState.WAITING, LiveState.ENDING)
@@ -117,7 +129,9 @@ def _now(request: PersonRequest) -> dict[str, object]:
     jobs = Job.objects.order_by()
     return {
         "parts": parts,
-        "engines": [EngineLine.of(status) for status in parts.engines],
+        "engines": [
+            EngineLine.of(status, ordered.get(status.engine, "")) for status in parts.engines
+        ],
         "sessions": [SessionLine(s, heard_by.get(str(s.id), "")) for s in shown],
         "processes": _processes(parts),
         "waiting": jobs.filter(state=JobState.QUEUED).count(),

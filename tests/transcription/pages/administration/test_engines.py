@@ -141,6 +141,9 @@ def test_an_order_reaches_the_engine_and_the_log(
     beat(broker, STATUS)
     response = client.post(f"{ADDRESS}engine-1/", {"order": order}, follow=True)
     assert "It obeys within a second or two." in response.content.decode()
+    if order == "drain":
+        assert "Draining …" in response.content.decode()
+    assert "Draining …" not in shown(client)
     ((_, fields),) = broker.xrange(commands_key("engine-1"))
     assert decode_command(fields[COMMAND_FIELD.encode()]).kind == kind
     told = AuditEntry.objects.get()
