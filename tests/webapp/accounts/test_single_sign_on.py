@@ -163,7 +163,7 @@ def test_disabled_person_is_refused_the_first_time_and_later(
     people.disable_person(person=alice, disabled_by=administrator)
     client = come_in(provider, "a-4")
     assert person_of(client) is None
-    assert "This account is switched off" in words_of(client)
+    assert "This account is disabled" in words_of(client)
     people.enable_person(person=alice, enabled_by=administrator)
     come_in(provider, "a-4")
     people.disable_person(person=alice, disabled_by=administrator)
