@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, e
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import encode_blocks, script
-from tests.e2e.conftest import Server, log_in
+from tests.e2e.conftest import Server, let_in, log_in
 
 pytestmark = pytest.mark.browser
 WAIT_MS = 60_000
@@ -299,6 +299,32 @@ def test_page_says_when_the_connection_is_lost_and_when_it_is_back(
     expect(page.locator("#connection")).to_contain_text("connection is lost")
     context.set_offline(False)
     expect(page.locator("#connection")).to_contain_text("Connected again")
+
+
+def test_without_script_a_recording_is_renamed_and_a_dialog_closes(
+    browser: Browser, server: Server, recording_address: str
+) -> None:
+    context = browser.new_context(base_url=server.base_url, java_script_enabled=False)
+    let_in(context, server)
+    page = context.new_page()
+    page.goto(recording_address)
+    title = page.locator("h1").inner_text()
+    more = page.locator(".recording-tools summary", has_text="More")
+    more.click()
+    page.get_by_role("link", name="Delete recording").click()
+    expect(page.locator("#delete")).to_be_in_viewport()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#delete")).to_be_hidden()
+    more.click()
+    page.get_by_role("link", name="Rename").click()
+    page.locator("#new-title").fill("Without script")
+    page.locator("#new-title").press("Enter")
+    expect(page.locator("h1")).to_have_text("Without script")
+    page.goto(f"{recording_address}?open=rename")
+    page.locator("#new-title").fill(title)
+    page.get_by_role("button", name="Save title").click()
+    expect(page.locator("h1")).to_have_text(title)
+    context.close()
 
 
 def test_recording_is_renamed_and_shared_with_everybody_and_with_a_guest(
