@@ -42,12 +42,15 @@ def visitor(browser: Browser, server: Server) -> Iterator[Page]:
 
 
 def invite(page: Page, email: str, name: str) -> str:
-    """The link that the administrator copies."""
+    """The link that the administrator copies, who then looks at the person's page."""
     page.goto("/administration/people/")
     page.get_by_label("E-mail address").fill(email)
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Invite").click()
-    return page.get_by_label("The link to choose a password").input_value()
+    link = page.get_by_label("The link to choose a password").input_value()
+    page.goto("/administration/people/")
+    page.get_by_role("link", name=name).click()
+    return link
 
 
 def come_by_link(page: Page, link: str, email: str) -> None:
@@ -98,7 +101,7 @@ def test_invited_person_comes_in_and_from_then_on_by_a_passkey_alone(
     expect(administrator.get_by_text("logged out everywhere")).to_be_visible()
     visitor.reload()
     visitor.get_by_role("button", name="Log in by a passkey").click()
-    expect(visitor.get_by_role("heading", name="This account is switched off")).to_be_visible()
+    expect(visitor.get_by_role("heading", name="This account is disabled")).to_be_visible()
 
 
 def test_lost_authenticator_app_is_reset_by_an_administrator(
