@@ -102,6 +102,7 @@ class Item {
 
   start() {
     this.samples = [];
+    this.asked = new Promise((resolve) => { this.isAnswered = resolve; });
     this.show("sending", this.share);
     this.tus = new tus.Upload(this.file, {
       endpoint: section.dataset.endpoint,
@@ -113,7 +114,8 @@ class Item {
       headers: csrfHeaders(),
       onShouldRetry: (error) => {
         const status = error.originalResponse?.getStatus() ?? 0;
-        const goesOn = status === 0 || status === 409 || status === 423 || status >= 500 && status !== 507;
+        this.isAnswered();
+        const goesOn = [0, 409, 423, 429].includes(status) || status >= 500 && status !== 507;
         if (goesOn && this.state !== "paused") {
           this.show("away", `${this.share} is safe on the server. It goes on by itself when the connection is back.`);
         }
@@ -122,6 +124,8 @@ class Item {
       onUploadUrlAvailable: () => {
         this.id = this.tus.url.split("/").filter(Boolean).pop();
         keepHandle(this.id, this.handle);
+        if (this.state === "paused") this.tus.abort();
+        this.isAnswered();
       },
       onProgress: (sent) => this.progress(sent),
       onSuccess: () => {
@@ -130,7 +134,10 @@ class Item {
         this.check();
         startNext();
       },
-      onError: (error) => this.fail(error),
+      onError: (error) => {
+        this.isAnswered();
+        this.fail(error);
+      },
     });
     this.tus.start();
   }
@@ -170,12 +177,14 @@ class Item {
   }
 
   pause() {
-    this.tus?.abort();
+    // Whoever hangs up while the server makes room never learns where, and leaves it taken.
+    if (this.id) this.tus?.abort();
     this.show("paused", `Paused at ${this.share}.`);
     startNext();
   }
 
   async resume() {
+    await this.asked;
     if (!this.file) await this.fetchFile({ mayAsk: true });
     if (!this.file) {
       wanted = this;
@@ -194,6 +203,8 @@ class Item {
   }
 
   async cancel() {
+    if (!this.isDone) this.show("paused", "Cancelling…");
+    if (!this.id) await this.asked;
     this.tus?.abort();
     if (this.id && this.state !== "accepted") {
       const answer = await fetch(`${section.dataset.endpoint}${this.id}`, {

@@ -28,7 +28,7 @@ def recording_address(
     page = context.new_page()
     log_in(page, server)
     page.locator("#files").set_input_files(path)
-    page.locator("[data-act=open]").first.click(timeout=WAIT_MS)
+    upload_row(page, path.name).locator("[data-act=open]").click(timeout=WAIT_MS)
     expect(page.locator("#transcript .line").first).to_be_visible(timeout=WAIT_MS)
     address = page.url
     context.close()
@@ -96,6 +96,28 @@ def test_paused_upload_waits_and_cancelled_upload_is_gone(
     expect(row).to_have_count(0)
     page.reload()
     expect(upload_row(page, "paused.wav")).to_have_count(0)
+
+
+def test_upload_that_is_cancelled_while_the_server_makes_room_is_gone(
+    logged_in_page: Page, tmp_path: Path
+) -> None:
+    page = logged_in_page
+    path = tmp_path / "hasty.wav"
+    path.write_bytes(b"some bytes")
+    held: list[Route] = []
+    page.route("**/api/v1/uploads/", lambda route: held.append(route))  # noqa: PLW0108  # not a builtin
+    page.locator("#files").set_input_files(path)
+    row = upload_row(page, "hasty.wav")
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("Paused at")
+    row.get_by_role("button", name="Cancel upload").click()
+    expect(row).to_contain_text("Cancelling")
+    (asking,) = held
+    asking.continue_()
+    expect(row).to_have_count(0)
+    page.unroute("**/api/v1/uploads/")
+    page.reload()
+    expect(upload_row(page, "hasty.wav")).to_have_count(0)
 
 
 def is_patch(route: Route) -> bool:

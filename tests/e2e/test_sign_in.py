@@ -79,8 +79,8 @@ def log_out(page: Page) -> None:
 def test_invited_person_comes_in_and_from_then_on_by_a_passkey_alone(
     administrator: Page, visitor: Page
 ) -> None:
-    link = invite(administrator, "dora@example.org", "Dora")
-    come_by_link(visitor, link, "dora@example.org")
+    link = invite(administrator, "doreen@example.org", "Doreen")
+    come_by_link(visitor, link, "doreen@example.org")
     visitor.goto("/accounts/2fa/webauthn/add/")
     confirm(visitor)
     visitor.get_by_label("Name", exact=True).fill("My laptop")
@@ -96,8 +96,8 @@ def test_invited_person_comes_in_and_from_then_on_by_a_passkey_alone(
     expect(visitor.get_by_text("This browser")).to_be_visible()
     # Disabled, the same key opens nothing.
     administrator.reload()
-    administrator.get_by_text("Disable Dora …").click()
-    administrator.get_by_role("button", name="Disable Dora", exact=True).click()
+    administrator.get_by_text("Disable Doreen …").click()
+    administrator.get_by_role("button", name="Disable Doreen", exact=True).click()
     expect(administrator.get_by_text("logged out everywhere")).to_be_visible()
     visitor.reload()
     visitor.get_by_role("button", name="Log in by a passkey").click()

@@ -162,7 +162,7 @@ async def test_readers_are_counted_and_give_their_place_back(
     headers = await database_sync_to_async(token_of)(alice)
 
     def one_only(session_id: str) -> tuple[Limit, ...]:
-        return (Limit("viewers", 1, TooManyViewersError()),)
+        return (Limit(f"viewers:{session_id}", 1, TooManyViewersError()),)
 
     monkeypatch.setattr(reader, "viewer_limits", one_only)
     async with Exchange(path_of(session), headers=headers) as first:
@@ -170,7 +170,7 @@ async def test_readers_are_counted_and_give_their_place_back(
         async with Exchange(path_of(session), headers=headers) as second:
             assert second.status == 503
     async with asyncio.timeout(20):
-        while await places_taken():  # noqa: ASYNC110  # of the broker, which tells no event
+        while await places_taken(session):  # noqa: ASYNC110  # of the broker, which tells no event
             await asyncio.sleep(0.01)
     async with Exchange(path_of(session), headers=headers) as third:
         assert third.status == 200
@@ -189,6 +189,6 @@ async def say(session: LiveSession, number: int, text: str) -> None:
     await publish(live_sessions.final_event(utterance))
 
 
-async def places_taken() -> int:
+async def places_taken(session: LiveSession) -> int:
     async with servers() as (broker, _):
-        return int(await broker.zcard("places:viewers"))
+        return int(await broker.zcard(f"places:viewers:{session.id}"))
