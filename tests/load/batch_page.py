@@ -70,7 +70,7 @@ def _folders(batch: dict[str, Any]) -> Iterator[str]:
         "",
         (
             "| recordings | minutes | draft s | greedy s | draft / greedy | refine on top s | "
-            "share | beam 5 s | draft % | greedy % | refined % | beam 5 % |"
+            "both / greedy | beam 5 s | draft % | greedy % | refined % | beam 5 % |"
         ),
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     )
@@ -79,11 +79,12 @@ def _folders(batch: dict[str, Any]) -> Iterator[str]:
         for metric in ("wer", "cer"):
             if metric not in folder:
                 continue
+            both = (cpu["draft"] + cpu["refined"]) / cpu["theirs"]
             rate = {of: f"{100 * value:.2f}" for of, value in folder[metric].items()}
             yield (
                 f"| {name} ({folder['files']}, {metric.upper()}) | {folder['audio_s'] / 60:.1f} | "
                 f"{cpu['draft']} | {cpu['theirs']} | {folder['draft_ratio']:.2f} | "
-                f"{cpu['refined']} | {100 * folder['refine_share']:.0f} % | {cpu['beam']} | "
+                f"{cpu['refined']} | {both:.2f} | {cpu['beam']} | "
                 f"{rate['draft']} | {rate['theirs']} | {rate['refined']} | {rate['beam']} |"
             )
 
