@@ -53,14 +53,12 @@ def nearness(sounds: Sequence[str], others: Sequence[str]) -> NDArray[np.float32
     Consonants weigh as much as all letters: vowels are heard worse.
     """
     letters = _ratios(sounds, others)
-    consonants = _ratios(
-        *([_VOWELS.sub("a", sound) for sound in side] for side in (sounds, others))
-    )
+    consonants = _ratios(_with_one_vowel(sounds), _with_one_vowel(others))
     mean: NDArray[np.float32] = (letters + consonants) / np.float32(2)
     return mean
 
 
-def _without_vowels(sounds: Sequence[str]) -> list[str]:
+def _with_one_vowel(sounds: Sequence[str]) -> list[str]:
     return [_VOWELS.sub("a", sound) for sound in sounds]
 
 
