@@ -5,7 +5,8 @@
 Batch: our draft beside bare faster-whisper, same model, audio and threads, turn about. Live: a
 supervised server of its own that hears 1, 2 and 4 microphones at once. Absolute times belong to the
 machine and to what else it did: both are named on the page, and the ratios are what to compare.
-Beside an upload: two microphones without and with a half-hour recording being transcribed.
+Two microphones without and with the second pass over what they have said, and without and with a
+half-hour recording being transcribed.
 """
 
 from __future__ import annotations
@@ -68,17 +69,16 @@ def cpu_seconds(server: Server, name: str) -> float:
 
 
 def measure_live(audio: Path, streams: list[int]) -> list[dict[str, Any]]:
-    server = make_server(ASR_LIVE_BACKEND="whisper", ASR_BATCH_BACKEND="scripted")
+    server = make_server(
+        ASR_LIVE_BACKEND="whisper", ASR_BATCH_BACKEND="scripted", TRANSCRIBE_LIVE_REFINE="off"
+    )
     reports = []
     try:
         server.start()
         server.wait_ready()
         for count in streams:
             before = cpu_seconds(server, "engine")
-            output = server.manage(
-                "caption", str(audio), "--clients", str(count), "--language", "en", "--report=json"
-            )
-            report: dict[str, Any] = json.loads(output)
+            report = caption(server, audio, count)
             spent_s = cpu_seconds(server, "engine") - before
             report["cores_a_stream"] = spent_s / report["audio_s"] / count
             reports.append(report)
@@ -88,32 +88,47 @@ def measure_live(audio: Path, streams: list[int]) -> list[dict[str, Any]]:
     return reports
 
 
+def caption(server: Server, audio: Path, streams: int) -> dict[str, Any]:
+    output = server.manage(
+        "caption", str(audio), "--clients", str(streams), "--language", "en", "--report=json"
+    )
+    report: dict[str, Any] = json.loads(output)
+    return report
+
+
+def measure_refined(audio: Path, folder: Path) -> dict[str, dict[str, Any]]:
+    """The same live streams without the second pass and with it, each on a server of its own."""
+    live = repeat(audio, folder / "refined.wav", BESIDE_REPEATS)
+    reports = {}
+    for choice in ("off", "auto"):
+        server = make_server(
+            ASR_LIVE_BACKEND="whisper",
+            ASR_BATCH_BACKEND="whisper",
+            TRANSCRIBE_LIVE_REFINE=choice,
+        )
+        try:
+            server.start()
+            server.wait_ready()
+            caption(server, audio, BESIDE_STREAMS)  # the models are loaded, the caches warm
+            reports[choice] = caption(server, live, BESIDE_STREAMS)
+        finally:
+            server.stop()
+            shutil.rmtree(server.data_dir, ignore_errors=True)
+    return reports
+
+
 def measure_beside_upload(audio: Path, folder: Path) -> dict[str, Any]:
     """The same live streams without an upload and while a half-hour one is transcribed."""
     live = repeat(audio, folder / "live.wav", BESIDE_REPEATS)
     seconds = soundfile.info(str(live)).duration / BESIDE_REPEATS
     talk = repeat(audio, folder / "talk.wav", round(UPLOAD_S / seconds))
     server = make_server(ASR_LIVE_BACKEND="whisper", ASR_BATCH_BACKEND="whisper")
-
-    def caption() -> dict[str, Any]:
-        output = server.manage(
-            "caption",
-            str(live),
-            "--clients",
-            str(BESIDE_STREAMS),
-            "--language",
-            "en",
-            "--report=json",
-        )
-        report: dict[str, Any] = json.loads(output)
-        return report
-
     try:
         server.start()
         server.wait_ready()
         tool = Tool(server.base_url, server.manage("createtoken", server.email).strip())
-        caption()  # the models are loaded, the caches warm
-        alone = caption()
+        caption(server, live, BESIDE_STREAMS)  # the models are loaded, the caches warm
+        alone = caption(server, live, BESIDE_STREAMS)
         recording = tool.upload(talk.read_bytes(), talk.name)
 
         def heard_ms() -> int:
@@ -124,12 +139,37 @@ def measure_beside_upload(audio: Path, folder: Path) -> dict[str, Any]:
 
         wait_until(lambda: heard_ms() > 0, timeout_s=180, what="the draft grows")
         before_ms = heard_ms()
-        beside = caption()
+        beside = caption(server, live, BESIDE_STREAMS)
         after_ms = heard_ms()
     finally:
         server.stop()
         shutil.rmtree(server.data_dir, ignore_errors=True)
     return {"alone": alone, "beside": beside, "before_ms": before_ms, "after_ms": after_ms}
+
+
+def refined_lines(reports: dict[str, dict[str, Any]]) -> list[str]:
+    lines = [
+        "",
+        "## Live streams and their second pass",
+        "",
+        f"{BESIDE_STREAMS} live streams, without and with the second pass over each utterance",
+        "(`TRANSCRIBE_LIVE_REFINE`; `auto` waits while captions are late), and how long after the",
+        "final its refined text came (p50 / p95).",
+        "",
+        "| second pass | lag p50 / p95 s | final p50 / p95 s | finals | refined | after s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for choice, report in reports.items():
+        lag, final, after = (
+            report[name] for name in ("lag_s", "time_to_final_s", "final_to_refined_s")
+        )
+        waited = f"{after['p50']} / {after['p95']}" if report["refined"] else "–"
+        lines.append(
+            f"| {choice} | {lag['p50']} / {lag['p95']} | {final['p50']} / {final['p95']} | "
+            f"{report['finals']} | {report['refined']} | {waited} |"
+        )
+    ratio = reports["auto"]["lag_s"]["p95"] / reports["off"]["lag_s"]["p95"]
+    return [*lines, "", f"Lag p95 with the second pass / without: {ratio:.2f}."]
 
 
 def beside_lines(report: dict[str, Any]) -> list[str]:
@@ -159,6 +199,7 @@ def beside_lines(report: dict[str, Any]) -> list[str]:
 def page(
     batch: dict[str, Any],
     live: list[dict[str, Any]],
+    refined: dict[str, dict[str, Any]],
     beside: dict[str, Any],
     loads: str,
     audio: Path,
@@ -216,7 +257,7 @@ def page(
             f"{final['p95']} | {report['lag_s']['p95']} | {report['cores_a_stream']:.2f} | "
             f"{report['lost_events']} |"
         )
-    return "\n".join([*lines, *beside_lines(beside)]) + "\n"
+    return "\n".join([*lines, *refined_lines(refined), *beside_lines(beside)]) + "\n"
 
 
 def main() -> None:
@@ -230,9 +271,10 @@ def main() -> None:
         audio = repeat(options.audio, Path(folder) / "audio.wav", REPEATS)
         batch = measure_batch(audio, options.rounds)
         live = measure_live(audio, options.streams)
+        refined = measure_refined(options.audio, Path(folder))
         beside = measure_beside_upload(options.audio, Path(folder))
     loads = f"{before} before, {load()} after"
-    PAGE.write_text(page(batch, live, beside, loads, options.audio))
+    PAGE.write_text(page(batch, live, refined, beside, loads, options.audio))
     sys.stdout.write(PAGE.read_text())
 
 

@@ -2,12 +2,14 @@
 
     python -m tests.load.bench_batch FILE… [--language L] [--rounds N]
     python -m tests.load.bench_batch --manifest M [--folder F]… [--limit N] [--rounds N]
+        [--babble FOLDER]… [--babble-db 5]
 
 Every road starts from the file and ends with its text and the times of its words; the rounds take
 turns, so that a busy machine hurts all alike. `ours` is one run of both passes: `draft` is what its
 drafts take, `refined` what comes on top. `theirs` decodes greedily, `beam` by a beam of 5
 everywhere. Times are medians of the rounds: CPU time of all threads (what other processes take does
-not count), and wall time.
+not count), and wall time. `--babble` adds a folder once more, with six others talking behind each
+recording.
 
 Prints one JSON object with the files and, over a manifest, its folders: `draft_ratio` is our draft
 by theirs in CPU time, `refine_share` what the refine pass adds to our draft, and error rates are
@@ -20,6 +22,7 @@ import argparse
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +36,7 @@ from asr_engine.batch import two_pass
 from asr_engine.batch.two_pass import Pass, TwoPassOptions
 from asr_engine.config import EngineSettings, engine_settings
 from asr_engine.evaluation import Entry, count_errors, is_scored_by_characters, read_manifest
+from tests.load.babble import in_babble
 
 THEIR_BATCH = 8
 TEXTS = ("draft", "refined", "theirs", "beam")
@@ -165,7 +169,8 @@ def rate_of(files: Iterable[Measured], name: str) -> float:
     return round(sum(count.errors for count in counts) / sum(count.units for count in counts), 4)
 
 
-def entries_of(options: argparse.Namespace) -> list[Entry]:
+def entries_of(options: argparse.Namespace, folder: Path) -> list[Entry]:
+    """What is to be heard; what is made for it goes to `folder`."""
     if options.manifest is None:
         return [
             Entry(path.name, path, None, options.language, 0.0, "", is_scored=False)
@@ -176,12 +181,15 @@ def entries_of(options: argparse.Namespace) -> list[Entry]:
         # Where languages mix, bare faster-whisper has no like.
         if entry.is_scored and entry.text and entry.language not in {None, "mul"}:
             chosen.setdefault(entry.folder, []).append(entry)
-    return [
+    heard = [
         entry
-        for folder, entries in chosen.items()
-        if not options.folder or folder in options.folder
+        for name, entries in chosen.items()
+        if not options.folder or name in options.folder
         for entry in entries[: options.limit or None]
     ]
+    for name in options.babble:
+        heard += in_babble(chosen[name], options.babble_db, folder)
+    return heard
 
 
 def main() -> None:
@@ -191,12 +199,19 @@ def main() -> None:
     parser.add_argument("--manifest", type=Path)
     parser.add_argument("--folder", action="append", help="of the manifest; all by default")
     parser.add_argument("--limit", type=int, default=0, help="files of each folder; 0 is all")
+    parser.add_argument("--babble", action="append", default=[], metavar="FOLDER")
+    parser.add_argument("--babble-db", type=float, default=5.0, help="of speech over babble")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure(options, Path(folder))
+
+
+def measure(options: argparse.Namespace, folder: Path) -> None:
     settings = engine_settings()
     roads, place = Roads(settings), placement(settings)
     files: list[Measured] = []
-    for entry in entries_of(options):
+    for entry in entries_of(options, folder):
         measured = Measured(entry)
         for turn in range(options.rounds):
             measured.runs.append(roads.run(entry.path, entry.language or "en", turn=turn))
