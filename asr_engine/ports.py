@@ -192,6 +192,15 @@ class Candidate:
     tokens: object = None
 
 
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """A place in a window to go on from: the words heard up to there, and the sample of the
+    window's samples."""
+
+    before: tuple[Word, ...]
+    sample: int
+
+
 class BatchModel(Protocol):
     """A recogniser of whole windows.
 
@@ -211,7 +220,7 @@ class BatchModel(Protocol):
 
     @property
     def refine_share(self) -> float:
-        """Share of the words that a refine pass may hear again; 1 is all."""
+        """Share of the audio that a refine pass may hear again; 1 is all."""
 
     @property
     def works_beside(self) -> bool:
@@ -241,6 +250,21 @@ class BatchModel(Protocol):
         """What may have been said in each window, most probable first; `languages` one a window.
 
         Raises UnsupportedLanguageError.
+        """
+
+    def decode_onward(
+        self,
+        windows: Sequence[Window],
+        encoded: object,
+        onwards: Sequence[Onward],
+        *,
+        languages: Sequence[str],
+        options: DecodeOptions,
+    ) -> list[list[Candidate]]:
+        """The same from a place in each window on; none where nothing more is heard.
+
+        A candidate's text is the whole window's, its figures are those of what is new. Raises
+        UnsupportedLanguageError.
         """
 
     def time_words(

@@ -24,7 +24,15 @@ from asr_engine.errors import (
     UnknownStreamError,
     UnsupportedModeError,
 )
-from asr_engine.ports import Candidate, Capabilities, Chunk, DecodeOptions, Hypothesis, Window
+from asr_engine.ports import (
+    Candidate,
+    Capabilities,
+    Chunk,
+    DecodeOptions,
+    Hypothesis,
+    Onward,
+    Window,
+)
 from asr_engine.results import Segment, Word, join_words
 
 BLOCK_SAMPLES = SAMPLE_RATE // 10
@@ -364,6 +372,27 @@ class ScriptedBatchModel:
             [Candidate(join_words(words), 0.0, 0.0, 1.0, tokens=words)] if words else []
             for words in _words_of(encoded)
         ]
+
+    def decode_onward(
+        self,
+        windows: Sequence[Window],
+        encoded: object,
+        onwards: Sequence[Onward],
+        *,
+        languages: Sequence[str],
+        options: DecodeOptions,
+    ) -> list[list[Candidate]]:
+        del languages, options
+        found = []
+        for window, words, onward in zip(windows, _words_of(encoded), onwards, strict=True):
+            from_ms = samples_to_ms(window.start_sample + onward.sample)
+            from_ms = max([from_ms, *(word.end_ms for word in onward.before)])
+            more = tuple(word for word in words if word.start_ms >= from_ms)
+            whole = (*onward.before, *more)
+            found.append(
+                [Candidate(join_words(whole), 0.0, 0.0, 1.0, tokens=whole)] if more else []
+            )
+        return found
 
     def time_words(
         self,

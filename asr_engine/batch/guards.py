@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from typing import Final
 
 from asr_engine.ports import Candidate
+from asr_engine.spoken import spoken_units
 
 MAX_COMPRESSION: Final = 2.4
 """Text that packs better than this repeats itself (the threshold of Whisper's authors)."""
@@ -13,6 +15,11 @@ LOW_LOG_PROBABILITY: Final = -1.0
 """Both must be passed for a window to count as silent (the rule of Whisper's authors)."""
 MIN_LOG_PROBABILITY: Final = -1.5
 """Below it text is noise, whatever the no-speech probability says."""
+
+SAID_AGAIN: Final = 0.7
+SAID_AGAIN_RUN: Final = 3
+"""A text of which more than this share comes in runs of so many words (or characters) that were
+said before it, says them again: a decoder does, that is told what was said and hears nothing."""
 
 
 def is_silence(candidate: Candidate) -> bool:
@@ -38,3 +45,12 @@ def is_sound(candidate: Candidate) -> bool:
         or is_loop(candidate)
         or candidate.mean_log_probability < MIN_LOG_PROBABILITY
     )
+
+
+def says_again(before: str, text: str) -> bool:
+    """Whether `text`, which begins with `before`, goes on with what stands there already."""
+    said, whole = spoken_units(before), spoken_units(text)
+    new = whole[len(said) :]
+    runs = SequenceMatcher(None, said, new, autojunk=False).get_matching_blocks()
+    least = min(SAID_AGAIN_RUN, len(new))
+    return sum(run.size for run in runs if run.size >= least) > SAID_AGAIN * len(new)

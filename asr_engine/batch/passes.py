@@ -1,4 +1,4 @@
-"""One pass over encoded windows: decode, judge, choose, time the words, hear holes again.
+"""One pass over encoded windows: decode, judge, choose, time the words, hear on in holes.
 
 Draft and refine are the same steps under different rules. The refine pass hears again what the
 draft is in doubt about, from the same encoder output, and keeps the times of a text that stays.
@@ -13,9 +13,9 @@ from typing import Final, TypeVar
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.batch import guards
 from asr_engine.batch.segments import segments_of, unclear_segment
-from asr_engine.batch.unheard import count_words, halves_around_hole
-from asr_engine.ports import BatchModel, Candidate, DecodeOptions, Rescorer, Window
-from asr_engine.results import Segment
+from asr_engine.batch.unheard import go_on_from
+from asr_engine.ports import BatchModel, Candidate, DecodeOptions, Onward, Rescorer, Window
+from asr_engine.results import Segment, Word, join_words
 
 DOUBTFUL: Final = 0.5
 """A word less probable than this may be another."""
@@ -26,6 +26,9 @@ a long look at those alone makes no more errors than one at all, for half the wo
 SPARSE_SAMPLES: Final = 20 * SAMPLE_RATE
 """A window up to this length holds so few words that its encoder costs a CPU more than a long look
 at it: it is always heard again."""
+
+HOLES: Final = 3
+"""Places in a window from which it is heard on."""
 
 Place = tuple[object, int]
 """An encoder output, and the number of a window in it."""
@@ -65,16 +68,21 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """What was last heard in a piece: nothing, words on its window's clock, or unclear speech.
-
-    `may_hide_more`: nobody has looked yet whether words are missing.
-    """
+    """What was last heard in a piece: nothing, words on its window's clock, or unclear speech."""
 
     piece: Piece
     candidate: Candidate | None = None
     words: Sequence[Segment] = ()
     is_unclear: bool = False
-    may_hide_more: bool = True
+
+    @property
+    def all_words(self) -> list[Word]:
+        return [word for segment in self.words for word in segment.words]
+
+    @property
+    def go_on_from(self) -> Onward | None:
+        """Where its words leave out speech."""
+        return go_on_from(self.piece.window, self.all_words) if self.words else None
 
     def segments(self) -> Iterator[Segment]:
         """On the recording's clock, sorted."""
@@ -120,6 +128,20 @@ class Listener:
             )
         return heard
 
+    def decode_onward(
+        self, pieces: Sequence[Piece], onwards: Sequence[Onward], options: DecodeOptions
+    ) -> list[list[Candidate]]:
+        heard: list[list[Candidate]] = []
+        for batch in self._batches(list(zip(pieces, onwards, strict=True))):
+            heard += self.model.decode_onward(
+                [piece.window for piece, _ in batch],
+                self.model.gather([piece.place for piece, _ in batch]),
+                [onward for _, onward in batch],
+                languages=[piece.language for piece, _ in batch],
+                options=options,
+            )
+        return heard
+
     def time_words(
         self, pieces: Sequence[Piece], candidates: Sequence[Candidate]
     ) -> list[list[Segment]]:
@@ -141,129 +163,140 @@ class Listener:
 
 
 def draft(listener: Listener, pieces: Sequence[Piece], *, is_all: bool) -> list[Hearing]:
-    """What each piece says by a quick look.
-
-    Where that `is_all` that will be heard, one that passed over speech is heard in halves at once;
-    else that is the refine pass's, whose long look often finds what is missing.
-    """
-    before = [Hearing(piece) for piece in pieces]
-    return _flat(_hear(listener, before, DRAFT)) if is_all else _hear_once(listener, before, DRAFT)
+    """What each piece says by a quick look. Where that `is_all` that will be heard, holes are heard
+    at once; else that is the refine pass's."""
+    heard = _hear(listener, [Hearing(piece) for piece in pieces], DRAFT)
+    return _fill(listener, heard, DRAFT) if is_all else heard
 
 
 def refine(
     listener: Listener, hearings: Sequence[Hearing], *, rescorer: Rescorer | None
 ) -> list[Hearing]:
-    """The same after those in doubt have been heard again, by a long look."""
+    """The same after those in doubt have been heard again by a long look, and holes."""
+    rules = replace(REFINE, rescorer=rescorer)
+    refined = list(hearings)
     doubted = _doubted(hearings, listener.model.refine_share, rescorer)
-    again = _hear(
-        listener, [hearings[index] for index in doubted], replace(REFINE, rescorer=rescorer)
-    )
-    heard = dict(zip(doubted, again, strict=True))
-    return _flat([heard.get(index, [hearing]) for index, hearing in enumerate(hearings)])
+    # What a draft with a hole does say is mostly right: it is heard on, which takes less.
+    again = [
+        index
+        for index in doubted
+        if hearings[index].go_on_from is None or _sounds_like_a_term(hearings[index], rescorer)
+    ]
+    heard = _hear(listener, [hearings[index] for index in again], rules)
+    for index, hearing in zip(again, heard, strict=True):
+        refined[index] = hearing
+    return _fill(listener, refined, rules)
 
 
 def hear_well(
     listener: Listener, pieces: Sequence[Piece], *, rescorer: Rescorer | None
-) -> list[list[Hearing]]:
+) -> list[Hearing]:
     """What each piece says by a long look, without a draft."""
     rules = replace(REFINE, rescorer=rescorer)
-    return _hear(listener, [Hearing(piece) for piece in pieces], rules)
+    return _fill(listener, _hear(listener, [Hearing(piece) for piece in pieces], rules), rules)
 
 
 def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | None) -> list[int]:
     """Indices of the hearings to hear again: all where `share` is 1.
 
-    Else the most doubtful ones, as long as they hold at most `share` of all words, but at least
-    one. What holds few words, has none or misses some, or sounds like a term, is
-    heard again whatever it costs.
+    Else the most doubtful ones, as long as all that is heard again is at most `share` of the
+    audio, but at least one. What holds few words, has none or misses some, or sounds like a term,
+    is heard again whatever it costs.
     """
     if share >= 1:
         return list(range(len(hearings)))
-    words = [[word for segment in hearing.words for word in segment.words] for hearing in hearings]
+    words = [hearing.all_words for hearing in hearings]
     chosen = {
         index
         for index, hearing in enumerate(hearings)
         if not words[index]
         or len(hearing.piece.window.samples) <= SPARSE_SAMPLES
-        or _halves(hearing) is not None
-        or (rescorer and _sounds_like_a_term(hearing, rescorer))
+        or hearing.go_on_from is not None
+        or _sounds_like_a_term(hearing, rescorer)
     }
     doubts = {
         index: sum((word.confidence or 0.0) < DOUBTFUL for word in spoken) / len(spoken)
         for index, spoken in enumerate(words)
         if index not in chosen
     }
-    left = share * sum(map(len, words)) - sum(len(words[index]) for index in chosen)
+    lengths = [len(hearing.piece.window.samples) for hearing in hearings]
+    left = share * sum(lengths) - sum(lengths[index] for index in chosen)
     for index in sorted(doubts, key=lambda index: -doubts[index]):
-        if doubts[index] > DOUBTED_SHARE and (not chosen or len(words[index]) <= left):
+        if doubts[index] > DOUBTED_SHARE and (not chosen or lengths[index] <= left):
             chosen.add(index)
-            left -= len(words[index])
+            left -= lengths[index]
     return sorted(chosen)
 
 
-def _sounds_like_a_term(hearing: Hearing, rescorer: Rescorer) -> bool:
-    return hearing.candidate is not None and bool(
-        rescorer.hotwords([hearing.candidate], hearing.piece.language)
-    )
+def _sounds_like_a_term(hearing: Hearing, rescorer: Rescorer | None) -> bool:
+    if rescorer is None or hearing.candidate is None:
+        return False
+    return bool(rescorer.hotwords([hearing.candidate], hearing.piece.language))
 
 
-def _hear(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[list[Hearing]]:
-    """One hearing for each of `before`, or two where its window hid more words."""
-    heard = _hear_once(listener, before, rules)
-    return _split_at_holes(listener, heard, rules)
-
-
-def _split_at_holes(
-    listener: Listener, heard: Sequence[Hearing], rules: PassRules
-) -> list[list[Hearing]]:
-    """Each hearing, or those of its window's halves where they hold more words."""
-    result = [[replace(hearing, may_hide_more=False)] for hearing in heard]
-    holed = [
-        (index, halves)
-        for index, hearing in enumerate(heard)
-        if (halves := _halves(hearing)) is not None
-    ]
-    if not holed:
-        return result
-    windows = [window for _, halves in holed for window in halves]
-    languages = [heard[index].piece.language for index, halves in holed for _ in halves]
-    pieces = [
-        Piece(window, place, language)
-        for window, place, language in zip(
-            windows, listener.encode(windows), languages, strict=True
+def _fill(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:
+    """The same after those with holes have been heard on, as long as that yields more words."""
+    filled = list(before)
+    open_holes = dict(enumerate(before))
+    for _ in range(HOLES):
+        places = {
+            index: onward
+            for index, hearing in open_holes.items()
+            if (onward := hearing.go_on_from) is not None
+        }
+        heard = _hear_on(
+            listener, [filled[index] for index in places], list(places.values()), rules
         )
-    ]
-    again = _hear_once(listener, [Hearing(piece, may_hide_more=False) for piece in pieces], rules)
-    for number, (index, _) in enumerate(holed):
-        both = again[2 * number : 2 * number + 2]
-        if sum(count_words(half.words) for half in both) > count_words(heard[index].words):
-            result[index] = both
-    return result
+        open_holes = {
+            index: hearing
+            for index, hearing in zip(places, heard, strict=True)
+            if len(hearing.all_words) > len(filled[index].all_words)
+        }
+        for index, hearing in open_holes.items():
+            filled[index] = hearing
+    return filled
 
 
-def _halves(hearing: Hearing) -> tuple[Window, Window] | None:
-    """Its window in two where words are missing, unless somebody has looked already."""
-    if not hearing.may_hide_more:
-        return None
-    return halves_around_hole(hearing.piece.window, hearing.words)
+def _hear_on(
+    listener: Listener,
+    before: Sequence[Hearing],
+    onwards: Sequence[Onward],
+    rules: PassRules,
+) -> list[Hearing]:
+    pieces = [hearing.piece for hearing in before]
+    heard = listener.decode_onward(pieces, onwards, rules.first)
+    judged = []
+    for hearing, candidates, onward in zip(before, heard, onwards, strict=True):
+        known = join_words(onward.before)
+        new = [one for one in candidates if not guards.says_again(known, one.text)]
+        judged.append(_judge(hearing, new, (), rules.rescorer))
+    return _timed(listener, before, judged)
 
 
-def _hear_once(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:
+def _hear(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:
     pieces = [hearing.piece for hearing in before]
     heard = listener.decode(pieces, rules.first)
     _retry(listener, pieces, rules, heard)
     prompted = _prompted(listener, pieces, rules.rescorer, heard)
-    hearings = [
+    judged = [
         _judge(hearing, candidates, with_terms, rules.rescorer)
         for hearing, candidates, with_terms in zip(before, heard, prompted, strict=True)
     ]
+    return _timed(listener, before, judged)
+
+
+def _timed(
+    listener: Listener, before: Sequence[Hearing], judged: Sequence[Hearing]
+) -> list[Hearing]:
+    """The judged hearings with words; one that is as it was before keeps those it has."""
+    hearings = list(judged)
     changed = [
         index
         for index, hearing in enumerate(hearings)
         if hearing.candidate is not None and hearing is not before[index]
     ]
     chosen = [candidate for index in changed if (candidate := hearings[index].candidate)]
-    timed = listener.time_words([pieces[index] for index in changed], chosen)
+    timed = listener.time_words([hearings[index].piece for index in changed], chosen)
     for index, words in zip(changed, timed, strict=True):
         hearings[index] = replace(hearings[index], words=words)
     return hearings
@@ -327,7 +360,3 @@ def _judge(
     if before.candidate is not None and before.candidate.tokens == best.tokens:
         return before
     return replace(nothing, candidate=best)
-
-
-def _flat(hearings: Sequence[Sequence[Hearing]]) -> list[Hearing]:
-    return [hearing for some in hearings for hearing in some]

@@ -28,10 +28,10 @@ from asr_engine.results import LanguageGuess, Segment
 from asr_engine.tracks import ChannelPlan
 
 MAX_GROUP_WINDOWS: Final = 32
-MIN_GROUP_WINDOWS: Final = 4
-"""Enough speech to tell its language from, where a batch is smaller."""
+FIRST_GROUP_WINDOWS: Final = 4
+"""Text appears soon, and it is enough speech to tell its language from."""
 GROUP_BATCHES: Final = 2
-"""Batches of a group; the first group is a single batch, so that text appears soon."""
+"""Batches of each later group."""
 AHEAD_WINDOWS: Final = 32
 """Windows read ahead beside a model with a device of its own: 16 minutes of speech, 110 MB."""
 MIXED_WINDOW_MS: Final = 10_000
@@ -176,12 +176,13 @@ def refine_windows(
     listener = Listener(model)
     pieces, _ = _encode(listener, windows, known, options)
     heard = passes.hear_well(listener, pieces, rescorer=options.rescorer)
-    return [list(_segments(hearings)) for hearings in heard]
+    return [list(_segments([hearing])) for hearing in heard]
 
 
 def _group_size(model: BatchModel, progress: _Progress) -> int:
-    batches = GROUP_BATCHES if progress.windows_done else 1
-    return min(MAX_GROUP_WINDOWS, max(MIN_GROUP_WINDOWS, batches * model.batch_windows))
+    if not progress.windows_done:
+        return FIRST_GROUP_WINDOWS
+    return min(MAX_GROUP_WINDOWS, GROUP_BATCHES * model.batch_windows)
 
 
 def _encode(

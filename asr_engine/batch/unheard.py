@@ -1,42 +1,42 @@
 """Speech that a model passed over.
 
 A decoder sometimes jumps over seconds of speech inside a window, or stops early. Such a hole shows
-as speech that no word covers. The window is then heard again in two halves, cut in that hole.
+as speech that no word covers. The model then hears on from where the hole begins, and is told what
+was said until there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from asr_engine.audio import ms_to_samples
-from asr_engine.ports import Window, WindowSpan
-from asr_engine.results import Segment, Word
+from asr_engine.ports import Onward, Window
+from asr_engine.results import Word
 
 HOLE_MS: Final = 3_000
 """Speech without a word beyond this is a hole."""
+LEAD_MS: Final = 200
+"""So much before the hole the model begins: a word's end is not exact."""
 LONGEST_WORD_MS: Final = 2_000
 """What a word covers at most, before its end: alignment stretches the word after a hole over it."""
 
 
-def halves_around_hole(window: Window, heard: Sequence[Segment]) -> tuple[Window, Window] | None:
-    """The window in two, cut in its largest hole; None where it has none."""
-    hole = _largest_hole(window, [word for segment in heard for word in segment.words])
-    if hole is None:
+def go_on_from(window: Window, words: Sequence[Word]) -> Onward | None:
+    """Where to hear on because the largest hole of all begins there; None where there is none."""
+    start = _largest_hole(window, words)
+    if start is None:
         return None
-    middle = sum(hole) // 2
-    inner = [span.offset for span in window.spans[1:] if hole[0] <= span.offset <= hole[1]]
-    cut = min(inner, key=lambda offset: abs(offset - middle), default=middle)
-    return _part(window, 0, cut), _part(window, cut, len(window.samples))
+    before = tuple(
+        word
+        for word in words
+        if ms_to_samples(word.start_ms + word.end_ms) // 2 - window.start_sample <= start
+    )
+    return Onward(before, max(0, start - ms_to_samples(LEAD_MS)))
 
 
-def count_words(heard: Sequence[Segment]) -> int:
-    return sum(len(segment.words) for segment in heard)
-
-
-def _largest_hole(window: Window, words: Sequence[Word]) -> tuple[int, int] | None:
-    """[start, end) in samples of the window, without speech at most at its ends."""
+def _largest_hole(window: Window, words: Sequence[Word]) -> int | None:
+    """Where it begins, in samples of the window."""
     covered = [(0, 0)]
     for word in words:
         end = ms_to_samples(word.end_ms) - window.start_sample
@@ -47,7 +47,7 @@ def _largest_hole(window: Window, words: Sequence[Word]) -> tuple[int, int] | No
     reached = 0
     for start, end in covered:
         if start > reached and _speech_in(window, reached, start) >= speech:
-            largest, speech = (reached, start), _speech_in(window, reached, start)
+            largest, speech = reached, _speech_in(window, reached, start)
         reached = max(reached, end)
     return largest
 
@@ -55,28 +55,4 @@ def _largest_hole(window: Window, words: Sequence[Word]) -> tuple[int, int] | No
 def _speech_in(window: Window, start: int, end: int) -> int:
     return sum(
         max(0, min(end, span.speech_end) - max(start, span.speech_start)) for span in window.spans
-    )
-
-
-def _part(window: Window, start: int, end: int) -> Window:
-    """Samples [start, end) of a window as a window of its own."""
-    ends = [span.offset for span in window.spans[1:]] + [len(window.samples)]
-    spans = []
-    for span, span_end in zip(window.spans, ends, strict=True):
-        first, last = max(span.offset, start), min(span_end, end)
-        if first < last:
-            spans.append(
-                WindowSpan(
-                    offset=first - start,
-                    start_sample=span.start_sample + first - span.offset,
-                    speech_start=min(max(span.speech_start, first), last) - start,
-                    speech_end=min(max(span.speech_end, first), last) - start,
-                )
-            )
-    return replace(
-        window,
-        start_sample=spans[0].start_sample,
-        samples=window.samples[start:end],
-        spans=tuple(spans),
-        features=None,
     )

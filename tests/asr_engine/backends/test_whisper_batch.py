@@ -11,12 +11,13 @@ import pytest
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.backends import silero, whisper_batch
 from asr_engine.backends.whisper_batch import WhisperBatchModel
+from asr_engine.batch import guards
 from asr_engine.batch.language import weigh
 from asr_engine.batch.two_pass import TwoPassOptions, transcribe
 from asr_engine.config import engine_settings
 from asr_engine.errors import UnsupportedLanguageError
 from asr_engine.evaluation import count_errors
-from asr_engine.ports import DecodeOptions, Window
+from asr_engine.ports import DecodeOptions, Onward, Window
 from asr_engine.results import Segment, join_words
 from tests.fakes.speech import ACCOUNT, PHONES, SILLY, Speech, silence
 
@@ -92,6 +93,44 @@ def test_each_window_may_have_its_own_language(model: WhisperBatchModel) -> None
     for speech, (segment,) in zip((ACCOUNT, PHONES), timed, strict=True):
         assert segment.language == speech.language
         assert count_errors(speech.text, segment.text, speech.language).errors <= 3
+
+
+@pytest.mark.parametrize("first", [ACCOUNT, PHONES], ids=["English", "Chinese"])
+def test_it_goes_on_from_a_place_told_what_was_said_before(
+    model: WhisperBatchModel, first: Speech
+) -> None:
+    second, language = SILLY if first is ACCOUNT else PHONES, first.language
+    windows = [Window(0, np.concatenate([first.samples(), silence(1), second.samples()]))]
+    encoded = model.encode(windows)
+    ((before,),) = decode(model, [first.samples()], language=language)
+    onward = Onward(before.words, len(first.samples()))
+    ((candidate,),) = model.decode_onward(
+        windows, encoded, [onward], languages=[language], options=DecodeOptions()
+    )
+    assert candidate.text.startswith(before.text)
+    assert count_errors(first.text + second.text, candidate.text, language).errors <= 6
+    ((timed,),) = model.time_words(windows, encoded, [candidate], languages=[language])
+    assert timed.text == candidate.text
+    new = timed.words[len(before.words) :]
+    assert all(word.end_ms > len(first.samples()) // 16 for word in new)
+
+
+@pytest.mark.parametrize("speech", [SILLY, ACCOUNT, PHONES], ids=["silly", "account", "phones"])
+def test_where_nothing_follows_it_says_again_what_was_said_and_that_is_known(
+    model: WhisperBatchModel, speech: Speech
+) -> None:
+    noise = np.random.default_rng(0).normal(0, 0.03, 6 * SAMPLE_RATE).astype(np.float32)
+    windows = [Window(0, np.concatenate([speech.samples(), noise]))]
+    ((before,),) = decode(model, [speech.samples()], language=speech.language)
+    onward = Onward(before.words, len(speech.samples()) + SAMPLE_RATE // 2)
+    (heard,) = model.decode_onward(
+        windows, model.encode(windows), [onward], languages=[speech.language], options=BEAM
+    )
+    assert all(
+        guards.says_again(before.text, candidate.text)
+        for candidate in heard
+        if guards.is_sound(candidate)
+    )
 
 
 def test_an_unknown_language_is_refused(model: WhisperBatchModel) -> None:

@@ -59,7 +59,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_pass, "MIN_GROUP_WINDOWS", 1)
+    monkeypatch.setattr(two_pass, "FIRST_GROUP_WINDOWS", 1)
 
 
 class Model(ScriptedBatchModel):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.backends.scripted import ScriptedBatchModel, encode_blocks
 from asr_engine.batch.passes import Hearing, Listener, Piece, draft, hear_well, refine
-from asr_engine.ports import Candidate, DecodeOptions, Window, WindowSpan
-from asr_engine.results import Segment, Word
+from asr_engine.ports import Candidate, DecodeOptions, Onward, Window, WindowSpan
+from asr_engine.results import Segment, Word, join_words
 
 GOOD = Candidate("I am here.", -0.3, 0.0, 1.0, tokens="good")
 BETTER = Candidate("I am there.", -0.4, 0.0, 1.0, tokens="better")
@@ -66,6 +66,43 @@ class Says(ScriptedBatchModel):
         ]
 
 
+class PassesOver(ScriptedBatchModel):
+    """Hears only `heard` of the words of each window, and of those it is told to go on from.
+
+    Where it goes on, it hears `more` of what is left.
+    """
+
+    def __init__(self, heard: Sequence[slice], more: int = 1000) -> None:
+        self._heard, self._more = heard, more
+        self.asked: list[int] = []
+        self.onwards: list[Onward] = []
+
+    def decode(
+        self, windows: Sequence[Window], encoded: Any, *, languages: Any, options: DecodeOptions
+    ) -> list[list[Candidate]]:
+        self.asked.append(options.beam_size)
+        found = []
+        for words in encoded:
+            some = tuple(word for part in self._heard for word in words[part])
+            found.append([Candidate(join_words(some), -0.1, 0.0, 1.0, tokens=some)])
+        return found
+
+    def decode_onward(
+        self, windows: Any, encoded: Any, onwards: Sequence[Onward], *, languages: Any, options: Any
+    ) -> list[list[Candidate]]:
+        self.onwards += onwards
+        found = super().decode_onward(
+            windows, encoded, onwards, languages=languages, options=options
+        )
+        return [
+            [
+                replace(candidate, tokens=candidate.tokens[: len(onward.before) + self._more])
+                for candidate in candidates
+            ]
+            for candidates, onward in zip(found, onwards, strict=True)
+        ]
+
+
 def pieces(
     listener: Listener, windows: int = 1, seconds: float = 2.0, then_silent: float = 0.0
 ) -> list[Piece]:
@@ -103,11 +140,7 @@ def long_first_look(listener: Listener, windows: int) -> list[Hearing]:
 def heard_well(model: Says, **how: Any) -> list[Hearing]:
     listener = Listener(model)
     rescorer = how.pop("rescorer", None)
-    return [
-        hearing
-        for hearings in hear_well(listener, pieces(listener, **how), rescorer=rescorer)
-        for hearing in hearings
-    ]
+    return hear_well(listener, pieces(listener, **how), rescorer=rescorer)
 
 
 EITHER = pytest.mark.parametrize("hear", [drafted, heard_well])
@@ -275,3 +308,69 @@ def test_work_may_stop_after_each_batch() -> None:
     with pytest.raises(StopError):
         first_look(listener, windows=3)
     assert len(model.asked) == 2
+
+
+def words_of(hearings: Sequence[Hearing]) -> list[str]:
+    return [word.text for hearing in hearings for word in hearing.all_words]
+
+
+def everything(**how: Any) -> list[str]:
+    return words_of(drafted(ScriptedBatchModel(), **how))
+
+
+@pytest.mark.parametrize(
+    "heard", [[slice(0, 40)], [slice(60, 100)], [slice(0, 20), slice(60, 100)]]
+)
+def test_speech_that_was_passed_over_is_heard_on_from_where_it_was_lost(
+    heard: list[slice],
+) -> None:
+    model = PassesOver(heard)
+    listener = Listener(model)
+    first = draft(listener, pieces(listener, seconds=10), is_all=False)
+    refined = refine(listener, first, rescorer=None)
+    assert words_of(refined) == everything(seconds=10)
+    (onward,) = model.onwards
+    before = heard[0].stop if heard[0].start == 0 else 0
+    assert [word.text for word in onward.before] == words_of(first)[:before]
+    assert onward.sample == max(0, before * SAMPLE_RATE // 10 - SAMPLE_RATE // 5)
+    assert model.asked == [1], "what was heard is not heard again"
+
+
+def test_a_draft_that_is_all_is_heard_on_at_once() -> None:
+    model = PassesOver([slice(0, 40)])
+    assert words_of(drafted(model, seconds=10)) == everything(seconds=10)
+
+
+def test_a_long_look_without_a_draft_is_heard_on_as_well() -> None:
+    listener = Listener(PassesOver([slice(0, 40)]))
+    heard = hear_well(listener, pieces(listener, seconds=10), rescorer=None)
+    assert words_of(heard) == everything(seconds=10)
+
+
+def test_it_is_heard_on_from_one_place_after_another_but_not_for_ever() -> None:
+    model = PassesOver([slice(0, 10)], more=10)
+    heard = drafted(model, seconds=10)
+    assert words_of(heard) == everything(seconds=10)[:40]
+    assert len(model.onwards) == 3
+
+
+def test_what_is_heard_on_must_be_more_than_was_heard() -> None:
+    model = PassesOver([slice(60, 100)], more=30)
+    heard = drafted(model, seconds=10)
+    assert words_of(heard) == everything(seconds=10)[60:]
+    assert len(model.onwards) == 1
+
+
+@pytest.mark.parametrize("then", [[], [LOOP], [NOISE]], ids=["nothing", "loop", "noise"])
+def test_what_is_heard_on_must_be_sound(then: list[Candidate]) -> None:
+    class Unsound(PassesOver):
+        def decode_onward(self, windows: Any, *arguments: Any, **how: Any) -> list[list[Candidate]]:
+            return [then for _ in windows]
+
+    assert words_of(drafted(Unsound([slice(0, 40)]), seconds=10)) == everything(seconds=10)[:40]
+
+
+def test_a_pause_is_no_hole() -> None:
+    model = PassesOver([slice(0, 100)])
+    drafted(model, seconds=10, then_silent=10.0)
+    assert model.onwards == []

@@ -29,7 +29,7 @@ from asr_engine.errors import (
     NotAudioError,
     UnsupportedLanguageError,
 )
-from asr_engine.ports import Candidate, DecodeOptions, Window, WindowSpan
+from asr_engine.ports import Candidate, DecodeOptions, Onward, Window, WindowSpan
 from asr_engine.results import LanguageGuess, Segment
 from tests.fakes.audio import wav_bytes
 
@@ -47,7 +47,7 @@ def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short recording has several groups."""
-    monkeypatch.setattr(two_pass, "MIN_GROUP_WINDOWS", 1)
+    monkeypatch.setattr(two_pass, "FIRST_GROUP_WINDOWS", 1)
 
 
 class Model(ScriptedBatchModel):
@@ -214,7 +214,10 @@ class Mixed(Model):
         return super().decode(windows, encoded, languages=languages, options=options)
 
 
-def test_the_language_is_that_of_most_speech_in_the_first_group(speech: Path) -> None:
+def test_the_language_is_that_of_most_speech_in_the_first_group(
+    speech: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_pass, "FIRST_GROUP_WINDOWS", 4)
     model = Mixed()
     first = drafts(speech, model=model)[0]
     assert first.language is not None
@@ -223,7 +226,10 @@ def test_the_language_is_that_of_most_speech_in_the_first_group(speech: Path) ->
     assert set(model.read_in) == {"en"}
 
 
-def test_where_languages_mix_each_window_is_read_in_its_own(speech: Path) -> None:
+def test_where_languages_mix_each_window_is_read_in_its_own(
+    speech: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_pass, "FIRST_GROUP_WINDOWS", 4)
     model = Mixed()
     groups = run(speech, model=model, options=TwoPassOptions(mixes_languages=True))
     assert model.read_in[:8] == ["en", "de", "en", "de"] * 2
@@ -368,24 +374,31 @@ def test_work_stops_while_silence_is_read(tmp_path: Path) -> None:
         )
 
 
-class Forgetful(Model):
-    """Passes over all but the first and last words of a long window."""
+def only(candidates: list[list[Candidate]], *kept: slice) -> list[list[Candidate]]:
+    """Those with the words of these places alone."""
+    return [
+        [
+            replace(one, tokens=tuple(word for part in kept for word in one.tokens[part]))
+            for one in heard
+            if isinstance(one.tokens, tuple)
+        ]
+        for heard in candidates
+    ]
 
-    def time_words(
+
+class Forgetful(Model):
+    """Passes over all but the first and last words of a window, unless it goes on from a place."""
+
+    def decode(
         self,
         windows: Sequence[Window],
         encoded: object,
-        candidates: Sequence[Candidate],
         *,
         languages: Sequence[str],
-    ) -> list[list[Segment]]:
-        heard = super().time_words(windows, encoded, candidates, languages=languages)
-        return [
-            [replace(one, words=(*one.words[:3], *one.words[-3:])) for one in segments]
-            if len(window.samples) > 20 * SAMPLE_RATE
-            else segments
-            for window, segments in zip(windows, heard, strict=True)
-        ]
+        options: DecodeOptions,
+    ) -> list[list[Candidate]]:
+        heard = super().decode(windows, encoded, languages=languages, options=options)
+        return only(heard, slice(3), slice(-3, None))
 
 
 def test_speech_that_a_draft_passed_over_is_heard_by_the_refine_pass(speech: Path) -> None:
@@ -394,30 +407,36 @@ def test_speech_that_a_draft_passed_over_is_heard_by_the_refine_pass(speech: Pat
     assert text(groups) == script_text(BLOCKS)
 
 
-def test_speech_that_a_draft_alone_passed_over_is_heard_again(speech: Path) -> None:
+def test_speech_that_a_draft_alone_passed_over_is_heard_at_once(speech: Path) -> None:
     assert text(drafts(speech, model=Forgetful()), Pass.DRAFT) == script_text(BLOCKS)
 
 
-class Deaf(Model):
-    """Never hears more than a word of a window."""
+class Deaf(Forgetful):
+    """Hears nothing more of a window wherever it goes on."""
 
-    def time_words(
+    def __init__(self) -> None:
+        super().__init__()
+        self.went_on = 0
+
+    def decode_onward(
         self,
         windows: Sequence[Window],
         encoded: object,
-        candidates: Sequence[Candidate],
+        onwards: Sequence[Onward],
         *,
         languages: Sequence[str],
-    ) -> list[list[Segment]]:
-        heard = super().time_words(windows, encoded, candidates, languages=languages)
-        return [[replace(one, words=one.words[:1]) for one in segments] for segments in heard]
+        options: DecodeOptions,
+    ) -> list[list[Candidate]]:
+        self.went_on += len(windows)
+        return [[] for _ in windows]
 
 
-def test_a_window_is_heard_again_once_only(speech: Path) -> None:
+def test_what_yields_nothing_more_is_heard_on_once_only(speech: Path) -> None:
     model = Deaf()
     groups = run(speech, model=model)
     windows = groups[-1].checkpoint["windows_done"]
-    assert model.encoded == 3 * windows
+    assert model.went_on == model.encoded == windows
+    assert text(groups) == text(groups, Pass.DRAFT)
 
 
 class Listening(ScriptedDetector):
