@@ -48,9 +48,9 @@ class EngineSettings(BaseSettings):
     batch_model: str = "whisper-base"
     """Model of the batch passes."""
     refine_share: float = Field(default=0, ge=0, le=1)
-    """Share of the words of long speech that the refine pass may hear again, the most doubtful
-    first; what is short is always heard again. 1 is all; 0 means what the backend advises, all on a
-    GPU and a third on a CPU."""
+    """Share of long speech that the refine pass may hear again, the most doubtful first; what is
+    short is always heard again. 1 is all; 0 means what the backend advises, all on a GPU and three
+    tenths on a CPU."""
     lm: str = ""
     """A language model of the store, brought with `manage.py models add`, that has a say in the
     refine pass; needs `requirements/lm.txt`. Empty: none."""

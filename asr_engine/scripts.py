@@ -77,6 +77,11 @@ def is_apart(before: str, after: str) -> bool:
     return is_border or not _UNSPACED.match(last)
 
 
+def is_traditional(text: str) -> bool:
+    """Whether Chinese `text` has a character that simplified writing does not."""
+    return _converter("hans")(text) != text
+
+
 def prepare(script: ChineseScript) -> None:
     """Read OpenCC's dictionaries now, rather than at the first word."""
     if script != "heard":

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from asr_engine.results import Segment, Word, join_words
+from transcription.formats.phrases import in_phrases
 from transcription.formats.transcript import BREATH_MS, clean_text, is_spaced
 
 MAX_LINES: Final = 2
@@ -21,6 +22,8 @@ LINE_WIDTH: Final = 420
 NARROW_WIDTH: Final = 10
 WIDE_WIDTH: Final = 21
 """Widths in tenths of a column: 42 narrow or 20 wide characters fill a line."""
+LONGEST_PHRASE: Final = 10
+"""Characters of a script without spaces: half a line."""
 NAME_WIDTH: Final = 210
 """A speaker's longer name is shortened."""
 MAX_CUE_MS: Final = 7_000
@@ -93,13 +96,18 @@ def make_cues(
 def timed_words(segment: Segment) -> Iterator[Word]:
     """The segment's words; where its text was edited, its words spread over its time.
 
-    None is wider than a line, and none is a comma or a full stop that could begin one.
+    None is wider than a line, and none is a comma or a full stop that could begin one. What belongs
+    together in a script without spaces is one word.
     """
     text = clean_text(segment.text)
     words: Sequence[Word] = segment.words
     if not words or clean_text(join_words(words)) != text:
         words = _spread(_split(text), segment.start_ms, segment.end_ms)
-    for word in _held_together(replace(word, text=clean_text(word.text)) for word in words):
+    phrases = in_phrases(
+        [replace(word, text=text) for word in words if (text := clean_text(word.text))],
+        longest=LONGEST_PHRASE,
+    )
+    for word in _held_together(phrases):
         if width(word.text) > LINE_WIDTH:
             yield from _spread(_slices(word), word.start_ms, word.end_ms)
         else:
@@ -161,8 +169,6 @@ def _held_together(words: Iterable[Word]) -> Iterator[Word]:
     it opens. The first may follow those of another segment."""
     waiting: Word | None = None
     for word in words:
-        if not word.text:
-            continue
         if waiting is None:
             waiting = replace(word, has_space_before=True)
         elif not word.has_space_before and _belongs_together(waiting.text, word.text):

@@ -63,6 +63,53 @@ def test_twenty_chinese_characters_fill_a_line() -> None:
     assert "".join(line for cue in found for line in cue) == "是" * 75
 
 
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        (
+            "我们需要在下个星期之前完成第二季度的财务报表和预算工作然后请大家准时参加会议",
+            ["我们", "需要", "星期", "完成", "季度", "财务", "报表", "预算", "准时", "参加"],
+        ),
+        ("這個項目需要在下個星期之前完成所以請大家準時參加會議", ["星期", "之前", "大家", "參加"]),
+        (
+            "今日は天気がとても良いので皆さんと一緒に散歩に行きましょう",
+            ["今日は", "天気が", "散歩に"],
+        ),
+        ("วันนี้อากาศดีมากเราจะไปเดินเล่นที่สวนสาธารณะกับเพื่อนๆของเรา", ["วันนี้", "อากาศ", "เพื่อน"]),
+    ],
+    ids=["simplified", "traditional", "Japanese", "Thai"],
+)
+def test_no_line_ends_inside_a_word_of_a_script_without_spaces(
+    text: str, phrases: list[str]
+) -> None:
+    for skipped in range(6):
+        spoken_text = text[skipped:]
+        shown = [line for cue in lines(chinese(spoken_text)) for line in cue]
+        assert "".join(shown) == spoken_text
+        for phrase in phrases:
+            assert spoken_text.count(phrase) == sum(line.count(phrase) for line in shown)
+
+
+def test_an_edited_line_is_cut_between_phrases_too() -> None:
+    edited = replace(
+        chinese("是" * 38), text="我们需要在下个星期之前完成第二季度的财务报表和预算工作"
+    )
+    shown = [line for cue in lines(edited) for line in cue]
+    assert len(shown) > 1
+    assert any("财务报表" in line or line.endswith("财务") for line in shown)
+
+
+def test_a_pause_inside_a_phrase_is_a_place_to_cut() -> None:
+    words = [*chinese("我们需要").words, *chinese("星期").words]
+    late = [
+        replace(word, start_ms=word.start_ms + 1200, end_ms=word.end_ms + 1200)
+        for word in words[4:]
+    ]
+    late[1] = replace(late[1], start_ms=3000, end_ms=3200)
+    found = list(timed_words(Segment(0, 3200, "我们需要星期", (*words[:4], *late))))
+    assert [word.text for word in found][-2:] == ["星", "期"]
+
+
 def test_a_cue_never_crosses_a_long_pause() -> None:
     words = (Word("before", 0, 500), Word("after", 500 + LONG_PAUSE_MS, 2500))
     cues = make_cues([Segment(0, 2500, "before after", words)])
