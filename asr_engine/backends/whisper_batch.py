@@ -96,6 +96,8 @@ class WhisperBatchModel:
         return replace(window, features=self._features(window, MAX_FRAMES))
 
     def encode(self, windows: Sequence[Window], *, room_samples: int = 0) -> _Encoded:
+        import ctranslate2
+
         longest = max([room_samples, *(len(window.samples) for window in windows)])
         frames = self._frames(longest)
         features = [
@@ -104,7 +106,12 @@ class WhisperBatchModel:
             else self._features(window, frames)
             for window in windows
         ]
-        return _Encoded(self._whisper.encode(np.stack(features)))
+        if not self._is_on_cpu:
+            return _Encoded(self._whisper.encode(np.stack(features)))
+        # A CPU gains nothing from more at once, and attention over 30 s takes 80 MB a window.
+        outputs = [self._whisper.encode(one[np.newaxis]) for one in features]
+        rows = [np.array(output, copy=False)[0] for output in outputs]
+        return _Encoded(ctranslate2.StorageView.from_array(np.stack(rows)))
 
     def _frames(self, samples: int) -> int:
         """Mel frames that the encoder hears for a window of `samples`."""
