@@ -27,11 +27,8 @@ from asr_engine.ports import BatchModel, Rescorer, SpeechFinder, Window
 from asr_engine.results import LanguageGuess, Segment
 from asr_engine.tracks import ChannelPlan
 
-MAX_GROUP_WINDOWS: Final = 32
 FIRST_GROUP_WINDOWS: Final = 4
 """Text appears soon, and it is enough speech to tell its language from."""
-GROUP_BATCHES: Final = 2
-"""Batches of each later group."""
 AHEAD_WINDOWS: Final = 32
 """Windows read ahead beside a model with a device of its own: 16 minutes of speech, 110 MB."""
 MIXED_WINDOW_MS: Final = 10_000
@@ -180,9 +177,7 @@ def refine_windows(
 
 
 def _group_size(model: BatchModel, progress: _Progress) -> int:
-    if not progress.windows_done:
-        return FIRST_GROUP_WINDOWS
-    return min(MAX_GROUP_WINDOWS, GROUP_BATCHES * model.batch_windows)
+    return model.batch_windows if progress.windows_done else FIRST_GROUP_WINDOWS
 
 
 def _encode(

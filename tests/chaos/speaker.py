@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import soundfile
-
 from asr_engine.audio import BYTES_PER_SAMPLE, float_to_pcm16, samples_to_ms
 from asr_engine.backends import scripted
 from tests.e2e.conftest import Server
@@ -163,13 +161,5 @@ def judge(server: Server, speaker: Speaker) -> Verdict:
         changed_finals=speaker.changed_finals,
         wrongly_shown=speaker.shown() != stored,
         gaps_ms=tuple((start_ms, end_ms) for start_ms, end_ms in gaps),
-        is_audio_whole=_recorded(server, speaker.session) == speaker.speech.pcm,
+        is_audio_whole=server.recorded_pcm(speaker.session) == speaker.speech.pcm,
     )
-
-
-def _recorded(server: Server, session: str) -> bytes:
-    """PCM of the recording that a session became."""
-    path = server.data_dir / "media" / "recordings" / session / "source.bin"
-    samples, _rate = soundfile.read(path, dtype="int16")
-    pcm: bytes = samples.astype("<i2").tobytes()
-    return pcm

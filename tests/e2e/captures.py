@@ -14,7 +14,7 @@ import numpy as np
 import soundfile
 from playwright.sync_api import Page, expect
 
-from asr_engine.audio import SAMPLE_RATE, FloatSamples
+from asr_engine.audio import SAMPLE_RATE, FloatSamples, pcm16_to_float
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Server
@@ -105,6 +105,36 @@ def start_captions(page: Page, title: str, speed: str = "") -> None:
     page.locator("#id_language").select_option("en")
     page.get_by_role("button", name="Start captions").click()
     expect(page.locator(".capture-state")).to_have_attribute("data-state", "live")
+
+
+TAP = """(() => {
+    const post = MessagePort.prototype.postMessage;
+    window.tapped = [];
+    MessagePort.prototype.postMessage = function (message, transfer) {
+        if (message?.type !== "send" || !message.audioPort) {
+            return post.call(this, message, transfer);
+        }
+        const { port1, port2 } = new MessageChannel();
+        port2.onmessage = ({ data }) => {
+            if (data.samples) window.tapped.push(...data.samples);
+            post.call(message.audioPort, data, data.samples ? [data.samples.buffer] : []);
+        };
+        return post.call(this, { ...message, audioPort: port1 }, [port1]);
+    };
+})();"""
+
+
+def tap_microphone(page: Page) -> None:
+    """Keep in the page what the audio thread hands to the capture, for `tapped`.
+
+    The fake device of a busy browser slips now and then: a word is cut in two before we have it.
+    """
+    page.add_init_script(TAP)
+
+
+def tapped(page: Page) -> FloatSamples:
+    """All samples since the page was loaded, float32 [n] at 16 kHz."""
+    return pcm16_to_float(np.array(page.evaluate("window.tapped"), "<i2").tobytes())
 
 
 def finals(page: Page) -> list[str]:

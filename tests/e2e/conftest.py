@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import soundfile
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
 
 from asr_engine.backends.scripted import encode_blocks
@@ -174,6 +175,13 @@ class Server:
         address = f"file:{self.data_dir / 'database.sqlite3'}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=20)) as database:
             return database.execute(query, values).fetchall()
+
+    def recorded_pcm(self, recording: str) -> bytes:
+        """PCM16 of what a live session, or a file, became."""
+        path = self.data_dir / "media" / "recordings" / recording / "source.bin"
+        samples, _rate = soundfile.read(path, dtype="int16")
+        pcm: bytes = samples.astype("<i2").tobytes()
+        return pcm
 
     def log_tail(self, lines: int = 60) -> str:
         return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:]) + "\n"

@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
 
-from asr_engine.backends.scripted import encode_blocks, script, script_text
+from asr_engine.audio import FloatSamples, float_to_pcm16
+from asr_engine.backends.scripted import WordReader, encode_blocks, script, script_text
 from tests.e2e.captures import (
     Wire,
     finals,
@@ -29,6 +30,8 @@ from tests.e2e.captures import (
     start_captions,
     stop_and_save,
     stored_text,
+    tap_microphone,
+    tapped,
     write_microphone,
 )
 from tests.e2e.conftest import Server, new_page
@@ -54,11 +57,19 @@ def words_within(blocks: list[int | None], seconds: float) -> int:
     return sum(number is not None for number in said)
 
 
+def words_in(samples: FloatSamples) -> list[int]:
+    reader = WordReader(0)
+    reader.hear(samples)
+    reader.end_run()
+    return numbers([word.text for word in reader.words])
+
+
 def test_twenty_seconds_without_a_network_twice_lose_no_word(
     server: Server, speaker: Callable[..., Page], wire: Wire
 ) -> None:
     blocks = script(480, utterance_words=40)
     page = speaker(blocks, wire.port)
+    tap_microphone(page)
     start_captions(page, "Two long cuts")
     strip = page.locator(".capture-link")
     for _ in range(2):
@@ -75,8 +86,13 @@ def test_twenty_seconds_without_a_network_twice_lose_no_word(
         wire.mend()
         expect(strip).to_contain_text("Caught up. Nothing was lost.")
     expect(page.locator(".captions-list")).to_contain_text("w479")
-    assert numbers(finals(page)) == list(range(480))
-    assert stored_text(server, stop_and_save(page)) == script_text(blocks)
+    shown = numbers(finals(page))
+    recording = stop_and_save(page)
+    heard = tapped(page)
+    assert server.recorded_pcm(recording) == float_to_pcm16(heard)
+    assert stored_text(server, recording) == script_text(shown)
+    assert shown == words_in(heard)
+    assert set(shown) == set(range(480))
 
 
 def test_a_reload_during_a_cut_keeps_what_was_said_and_not_sent(
