@@ -149,7 +149,7 @@ def test_progress_goes_on_with_each_pass_and_is_whole_only_at_the_end(
     monkeypatch.setattr(jobs, "store_progress", watched)
     monkeypatch.setattr(batch_job, "SLICE_S", 0.0)
     run_all()
-    assert len(shares) == 6
+    assert len(shares) == 8
     assert shares == sorted(set(shares))
     assert shares[-2] < 1 == shares[-1]
 
