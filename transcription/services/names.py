@@ -52,7 +52,9 @@ def one_line(text: str) -> str:
     """`text` as one line of visible signs, MAX_NAME_LENGTH at most; empty where none remains."""
     kept = (
         " " if sign.isspace() else sign
-        for sign in unicodedata.normalize("NFC", text)
+        for sign in text
         if sign.isspace() or sign in _JOINERS or unicodedata.category(sign)[0] != "C"
     )
-    return " ".join("".join(kept).split())[:MAX_NAME_LENGTH].strip()
+    # Composed at last: a sign that was dropped may have stood between a letter and its accent.
+    composed = unicodedata.normalize("NFC", "".join(kept))
+    return " ".join(composed.split())[:MAX_NAME_LENGTH].strip()

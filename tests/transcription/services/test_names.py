@@ -23,6 +23,7 @@ from transcription.services.names import (
         ("../../etc/passwd", "passwd"),
         (r"C:\recordings\talk.mp3", "talk.mp3"),
         ("u\u0308ber.wav", "über.wav"),
+        ("u\u202e\u0308ber.wav", "über.wav"),
         ("report\u202egpj.wav", "reportgpj.wav"),
         ("a\r\nSet-Cookie: x.wav", "a Set-Cookie: x.wav"),
         ("会议录音.m4a", "会议录音.m4a"),
