@@ -228,6 +228,7 @@ class WhisperBatchModel:
             suppress_tokens=get_suppressed_tokens(tokenizers[0], [-1]),
             return_scores=True,
             return_no_speech_prob=True,
+            # What is heard on may begin anywhere in the window, not only in its first second.
             max_initial_timestamp_index=MAX_FRAMES // 2,
             num_hypotheses=options.candidates,
             no_repeat_ngram_size=NO_REPEAT_WORDS if options.avoids_repetition else 0,
