@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 
 from webapp.setup import free_port
 
@@ -110,6 +111,13 @@ def _wait_for_port(url: str, process: subprocess.Popen[bytes]) -> None:
         else:
             return
     raise RuntimeError("valkey did not start")
+
+
+@pytest.fixture(autouse=True)
+def time_zone_of_the_site() -> Iterator[None]:
+    """A request leaves its person's time zone active in its thread, which tests share."""
+    yield
+    timezone.deactivate()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -41,7 +41,7 @@ from webapp.celery import EVERY_S, app
 ROOT = Path(__file__).resolve().parent.parent.parent
 WORDS = 3000
 HANG_AT_BATCH = 3
-"""The second of the second group, whichever step is counted."""
+"""The only one of the third and last group, whichever step is counted."""
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def test_a_worker_killed_between_two_passes_resumes_at_the_second(
     notes = tmp_path / "notes"
 
     with worker(tmp_path, notes, step="refine", stop_at=HANG_AT_BATCH) as first:
-        # Of the group's two batches the draft is stored, and one is refined, not stored.
+        # The last group's draft is stored, and its refine pass has begun.
         wait_for(lambda: len(words_of(job, RevisionKind.DRAFT)) > 2000, first)
         drafted, refined = words_of(job, RevisionKind.DRAFT), words_of(job, RevisionKind.REFINED)
         assert 0 < len(refined) < len(drafted)
@@ -115,7 +115,7 @@ def test_a_worker_killed_between_two_passes_resumes_at_the_second(
         wait_for(lambda: depth() == 0, second)
 
     again = notes.read_text().split()
-    assert len(again) == len(set(again)) == 8  # those of the second group
+    assert len(again) == len(set(again)) == 4  # those of the last group
     for kind in (RevisionKind.DRAFT, RevisionKind.REFINED):
         assert words_of(job, kind) == [word_text(number) for number in range(WORDS)]
     job.recording.refresh_from_db()
