@@ -16,6 +16,12 @@ LOW_LOG_PROBABILITY: Final = -1.0
 MIN_LOG_PROBABILITY: Final = -1.5
 """Below it text is noise, whatever the no-speech probability says."""
 
+LOOP_TIMES: Final = 5
+LOOP_UNITS: Final = 15
+"""A phrase said so often in a row, in so many words (or characters) together, is a decoder's loop:
+people say a word five times, but not a sentence. It may be short beside what stands before it, so
+that all of the text packs no better than other text."""
+
 SAID_AGAIN: Final = 0.7
 SAID_AGAIN_RUN: Final = 3
 """A text of which more than this share comes in runs of so many words (or characters) that were
@@ -35,7 +41,7 @@ def is_speech(candidate: Candidate) -> bool:
 
 
 def is_loop(candidate: Candidate) -> bool:
-    return candidate.compression_ratio > MAX_COMPRESSION
+    return candidate.compression_ratio > MAX_COMPRESSION or _goes_round(candidate.text)
 
 
 def is_sound(candidate: Candidate) -> bool:
@@ -47,10 +53,31 @@ def is_sound(candidate: Candidate) -> bool:
     )
 
 
+def goes_on(before: str, candidate: Candidate) -> bool:
+    """Whether a candidate that begins with `before` goes on with something else, and is sure of it:
+    what stands there already makes the whole sound."""
+    is_sure = candidate.mean_log_probability >= LOW_LOG_PROBABILITY
+    return is_sure and is_sound(candidate) and not says_again(before, candidate.text)
+
+
 def says_again(before: str, text: str) -> bool:
-    """Whether `text`, which begins with `before`, goes on with what stands there already."""
+    """Whether `text`, which begins with `before`, goes on with nothing but what stands there
+    already."""
     said, whole = spoken_units(before), spoken_units(text)
     new = whole[len(said) :]
     runs = SequenceMatcher(None, said, new, autojunk=False).get_matching_blocks()
     least = min(SAID_AGAIN_RUN, len(new))
-    return sum(run.size for run in runs if run.size >= least) > SAID_AGAIN * len(new)
+    return sum(run.size for run in runs if run.size >= least) >= SAID_AGAIN * len(new)
+
+
+def _goes_round(text: str) -> bool:
+    """Whether a phrase follows itself LOOP_TIMES."""
+    units = spoken_units(text)
+    for length in range(1, len(units) // LOOP_TIMES + 1):
+        # Each unit that is as the one a phrase before it goes on with a row of phrases.
+        run = length
+        for before, unit in zip(units, units[length:], strict=False):
+            run = run + 1 if before == unit else length
+            if run >= max(LOOP_UNITS, LOOP_TIMES * length):
+                return True
+    return False

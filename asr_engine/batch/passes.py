@@ -6,14 +6,14 @@ draft is in doubt about, from the same encoder output, and keeps the times of a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from asr_engine.audio import SAMPLE_RATE
 from asr_engine.batch import guards
-from asr_engine.batch.segments import segments_of, unclear_segment
-from asr_engine.batch.unheard import go_on_from
+from asr_engine.batch.segments import segments_of, unclear_segments, with_marks
+from asr_engine.batch.unheard import go_on_from, holes_in
 from asr_engine.ports import BatchModel, Candidate, DecodeOptions, Onward, Rescorer, Window
 from asr_engine.results import Segment, Word, join_words
 
@@ -27,7 +27,7 @@ SPARSE_SAMPLES: Final = 20 * SAMPLE_RATE
 """A window up to this length holds so few words that its encoder costs a CPU more than a long look
 at it: it is always heard again."""
 
-HOLES: Final = 3
+LOOKS_ON: Final = 6
 """Places in a window from which it is heard on."""
 
 Place = tuple[object, int]
@@ -80,16 +80,26 @@ class Hearing:
         return [word for segment in self.words for word in segment.words]
 
     @property
-    def go_on_from(self) -> Onward | None:
-        """Where its words leave out speech."""
-        return go_on_from(self.piece.window, self.all_words) if self.words else None
+    def has_holes(self) -> bool:
+        """Whether its words leave out speech."""
+        return bool(self.words) and bool(holes_in(self.piece.window, self.all_words))
+
+    def go_on_from(self, vain: Collection[int]) -> Onward | None:
+        """Where to hear on, but for the samples in `vain`."""
+        return go_on_from(self.piece.window, self.all_words, vain) if self.words else None
 
     def segments(self) -> Iterator[Segment]:
-        """On the recording's clock, sorted."""
+        """On the recording's clock, sorted; marks where speech has no words."""
+        window = self.piece.window
         if self.words:
-            yield from segments_of(self.piece.window, self.words)
+            marks = [
+                mark
+                for hole in holes_in(window, self.all_words)
+                for mark in unclear_segments(window, hole.start, hole.end)
+            ]
+            yield from with_marks(segments_of(window, self.words), marks)
         elif self.is_unclear:
-            yield from unclear_segment(self.piece.window)
+            yield from unclear_segments(window, 0, len(window.samples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +190,7 @@ def refine(
     again = [
         index
         for index in doubted
-        if hearings[index].go_on_from is None or _sounds_like_a_term(hearings[index], rescorer)
+        if not hearings[index].has_holes or _sounds_like_a_term(hearings[index], rescorer)
     ]
     heard = _hear(listener, [hearings[index] for index in again], rules)
     for index, hearing in zip(again, heard, strict=True):
@@ -211,7 +221,7 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
         for index, hearing in enumerate(hearings)
         if not words[index]
         or len(hearing.piece.window.samples) <= SPARSE_SAMPLES
-        or hearing.go_on_from is not None
+        or hearing.has_holes
         or _sounds_like_a_term(hearing, rescorer)
     }
     doubts = {
@@ -235,25 +245,23 @@ def _sounds_like_a_term(hearing: Hearing, rescorer: Rescorer | None) -> bool:
 
 
 def _fill(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:
-    """The same after those with holes have been heard on, as long as that yields more words."""
+    """The same after those with holes have been heard on, wherever that yields more words."""
     filled = list(before)
-    open_holes = dict(enumerate(before))
-    for _ in range(HOLES):
+    vain: list[set[int]] = [set() for _ in before]
+    for _ in range(LOOKS_ON):
         places = {
             index: onward
-            for index, hearing in open_holes.items()
-            if (onward := hearing.go_on_from) is not None
+            for index, hearing in enumerate(filled)
+            if (onward := hearing.go_on_from(vain[index])) is not None
         }
         heard = _hear_on(
             listener, [filled[index] for index in places], list(places.values()), rules
         )
-        open_holes = {
-            index: hearing
-            for index, hearing in zip(places, heard, strict=True)
-            if len(hearing.all_words) > len(filled[index].all_words)
-        }
-        for index, hearing in open_holes.items():
-            filled[index] = hearing
+        for (index, onward), hearing in zip(places.items(), heard, strict=True):
+            if len(hearing.all_words) > len(filled[index].all_words):
+                filled[index] = hearing
+            else:
+                vain[index].add(onward.sample)
     return filled
 
 
@@ -268,7 +276,7 @@ def _hear_on(
     judged = []
     for hearing, candidates, onward in zip(before, heard, onwards, strict=True):
         known = join_words(onward.before)
-        new = [one for one in candidates if not guards.says_again(known, one.text)]
+        new = [one for one in candidates if guards.goes_on(known, one)]
         judged.append(_judge(hearing, new, (), rules.rescorer))
     return _timed(listener, before, judged)
 
@@ -276,7 +284,7 @@ def _hear_on(
 def _hear(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:
     pieces = [hearing.piece for hearing in before]
     heard = listener.decode(pieces, rules.first)
-    _retry(listener, pieces, rules, heard)
+    _retry(listener, before, rules, heard)
     prompted = _prompted(listener, pieces, rules.rescorer, heard)
     judged = [
         _judge(hearing, candidates, with_terms, rules.rescorer)
@@ -304,14 +312,20 @@ def _timed(
 
 def _retry(
     listener: Listener,
-    pieces: Sequence[Piece],
+    before: Sequence[Hearing],
     rules: PassRules,
     heard: list[list[Candidate]],
 ) -> None:
-    """Decode what failed again; the new candidates go before the old."""
+    """Decode what failed again; the new candidates go before the old. What was heard soundly before
+    is better than what is drawn by chance."""
     for options in rules.retries:
-        failed = [index for index, candidates in enumerate(heard) if _has_failed(candidates)]
-        again = listener.decode([pieces[index] for index in failed], options)
+        failed = [
+            index
+            for index, candidates in enumerate(heard)
+            if _has_failed(candidates)
+            and not (options.temperature and before[index].candidate is not None)
+        ]
+        again = listener.decode([before[index].piece for index in failed], options)
         for index, candidates in zip(failed, again, strict=True):
             heard[index] = candidates + heard[index]
 
@@ -353,6 +367,8 @@ def _judge(
     if not candidates or guards.is_silence(candidates[0]):
         return nothing
     sound = [candidate for candidate in candidates if guards.is_sound(candidate)]
+    if not sound and before.candidate is not None:
+        return before
     if not sound:
         return replace(nothing, is_unclear=guards.is_speech(candidates[0]))
     sound += [candidate for candidate in prompted if guards.is_sound(candidate)]

@@ -16,6 +16,9 @@ LONG_MS: Final = 12_000
 """A sentence longer than this is cut at its best place."""
 LONG_TEXT: Final = 160
 MIN_WORD_MS: Final = 20
+LONGEST_WORD_MS: Final = 2_000
+"""What a word covers at most, before its end: alignment stretches the word after a silence, or
+after speech without a word, back over it."""
 SLACK_MS: Final = 150
 """Voice activity notices speech this late, and its end this early."""
 
@@ -54,21 +57,45 @@ def segments_of(window: Window, heard: Sequence[Segment]) -> list[Segment]:
     return result
 
 
-def unclear_segment(window: Window) -> list[Segment]:
-    """A mark over the speech in `window` that could not be written down, where it lasts."""
-    spoken = sum(span.speech_end - span.speech_start for span in window.spans)
-    if spoken < ms_to_samples(MIN_UNCLEAR_MS):
+def unclear_segments(window: Window, start: int, end: int) -> list[Segment]:
+    """A mark over the speech in samples [`start`, `end`) of a window's that could not be written
+    down, where it lasts."""
+    spoken = [
+        (max(start, span.speech_start), min(end, span.speech_end), span)
+        for span in window.spans
+        if min(end, span.speech_end) > max(start, span.speech_start)
+    ]
+    if sum(last - first for first, last, _ in spoken) < ms_to_samples(MIN_UNCLEAR_MS):
         return []
-    first, last = window.spans[0], window.spans[-1]
+    (first, _, first_span), (_, last, last_span) = spoken[0], spoken[-1]
     return [
         Segment(
-            start_ms=samples_to_ms(first.start_sample + first.speech_start - first.offset),
-            end_ms=samples_to_ms(last.start_sample + last.speech_end - last.offset),
+            start_ms=samples_to_ms(first_span.start_sample + first - first_span.offset),
+            end_ms=samples_to_ms(last_span.start_sample + last - last_span.offset),
             text="",
             speaker=window.channel,
             mark=UNCLEAR,
         )
     ]
+
+
+def with_marks(segments: Sequence[Segment], marks: Sequence[Segment]) -> Iterator[Segment]:
+    """Both in order; a mark gives way to words, and is left out where they leave it no room."""
+    reached = 0
+    waiting = list(marks)
+    for segment in segments:
+        while waiting and waiting[0].start_ms < segment.start_ms:
+            yield from _between(reached, waiting.pop(0), segment.start_ms)
+        yield segment
+        reached = segment.end_ms
+    for mark in waiting:
+        yield from _between(reached, mark, mark.end_ms)
+
+
+def _between(start_ms: int, mark: Segment, end_ms: int) -> Iterator[Segment]:
+    kept = replace(mark, start_ms=max(start_ms, mark.start_ms), end_ms=min(mark.end_ms, end_ms))
+    if kept.end_ms - kept.start_ms >= MIN_UNCLEAR_MS:
+        yield kept
 
 
 def _placed(window: Window, words: Sequence[Word]) -> Iterator[Word]:
@@ -80,8 +107,9 @@ def _placed(window: Window, words: Sequence[Word]) -> Iterator[Word]:
     ends = [span.offset for span in spans[1:]] + [len(window.samples)]
     slack = ms_to_samples(SLACK_MS)
     for word in words:
-        start = ms_to_samples(word.start_ms) - window.start_sample
         end = ms_to_samples(word.end_ms) - window.start_sample
+        start = ms_to_samples(max(word.start_ms, word.end_ms - LONGEST_WORD_MS))
+        start -= window.start_sample
         index = _span_of(spans, end)
         span = spans[index]
         first = max(span.offset, span.speech_start - slack)

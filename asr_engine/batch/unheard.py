@@ -7,10 +7,12 @@ was said until there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from asr_engine.audio import ms_to_samples
+from asr_engine.batch.segments import LONGEST_WORD_MS
 from asr_engine.ports import Onward, Window
 from asr_engine.results import Word
 
@@ -18,38 +20,59 @@ HOLE_MS: Final = 3_000
 """Speech without a word beyond this is a hole."""
 LEAD_MS: Final = 200
 """So much before the hole the model begins: a word's end is not exact."""
-LONGEST_WORD_MS: Final = 2_000
-"""What a word covers at most, before its end: alignment stretches the word after a hole over it."""
 
 
-def go_on_from(window: Window, words: Sequence[Word]) -> Onward | None:
-    """Where to hear on because the largest hole of all begins there; None where there is none."""
-    start = _largest_hole(window, words)
-    if start is None:
-        return None
-    before = tuple(
-        word
-        for word in words
-        if ms_to_samples(word.start_ms + word.end_ms) // 2 - window.start_sample <= start
-    )
-    return Onward(before, max(0, start - ms_to_samples(LEAD_MS)))
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Samples [`start`, `end`) of a window's: speech without a word."""
+
+    start: int
+    end: int
 
 
-def _largest_hole(window: Window, words: Sequence[Word]) -> int | None:
-    """Where it begins, in samples of the window."""
-    covered = [(0, 0)]
+def holes_in(window: Window, words: Sequence[Word]) -> list[Hole]:
+    """In order."""
+    covered = []
     for word in words:
         end = ms_to_samples(word.end_ms) - window.start_sample
         start = ms_to_samples(word.start_ms) - window.start_sample
         covered.append((max(start, end - ms_to_samples(LONGEST_WORD_MS)), end))
     covered.append((len(window.samples), len(window.samples)))
-    largest, speech = None, ms_to_samples(HOLE_MS)
+    holes = []
     reached = 0
     for start, end in covered:
-        if start > reached and _speech_in(window, reached, start) >= speech:
-            largest, speech = reached, _speech_in(window, reached, start)
+        if _speech_in(window, reached, start) >= ms_to_samples(HOLE_MS):
+            holes.append(Hole(reached, start))
         reached = max(reached, end)
-    return largest
+    return holes
+
+
+def go_on_from(window: Window, words: Sequence[Word], vain: Collection[int] = ()) -> Onward | None:
+    """Where to hear on: at the beginning of a hole, or of speech in it, where most speech follows.
+
+    `vain` are the samples of those from which nothing was heard. None where no hole is left.
+    """
+    places = []
+    for hole in holes_in(window, words):
+        begins = [span.speech_start for span in window.spans]
+        for start in (hole.start, *(one for one in begins if hole.start < one < hole.end)):
+            speech = _speech_in(window, start, hole.end)
+            if _begin(start) not in vain and speech >= ms_to_samples(HOLE_MS):
+                places.append((speech, start))
+                break
+    if not places:
+        return None
+    _, start = max(places)
+    before = tuple(
+        word
+        for word in words
+        if ms_to_samples(word.start_ms + word.end_ms) // 2 - window.start_sample <= start
+    )
+    return Onward(before, _begin(start))
+
+
+def _begin(start: int) -> int:
+    return max(0, start - ms_to_samples(LEAD_MS))
 
 
 def _speech_in(window: Window, start: int, end: int) -> int:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from asr_engine.batch import guards
+from asr_engine.ports import Candidate
 
 ACCOUNT = "I really liked that account of himself, better than anything else he said."
+
+
+def said(text: str, log_probability: float = -0.3) -> Candidate:
+    return Candidate(text, log_probability, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -17,10 +22,13 @@ ACCOUNT = "I really liked that account of himself, better than anything else he 
         ("你好，我們今天開會。", "我們今天開會"),
         ("Yes, I know.", " I know."),
         (ACCOUNT, ""),
+        (ACCOUNT, " ..."),
+        ("", ""),
     ],
 )
 def test_what_was_said_is_said_again(before: str, new: str) -> None:
-    assert guards.says_again(before, before + new) == bool(new)
+    assert guards.says_again(before, before + new)
+    assert not guards.goes_on(before, said(before + new))
 
 
 @pytest.mark.parametrize(
@@ -34,3 +42,40 @@ def test_what_was_said_is_said_again(before: str, new: str) -> None:
 )
 def test_something_new_is_said(before: str, new: str) -> None:
     assert not guards.says_again(before, before + new)
+    assert guards.goes_on(before, said(before + new))
+
+
+def test_what_goes_on_must_be_surer_than_what_stands_alone() -> None:
+    new = said(ACCOUNT + " His father died.", log_probability=-1.2)
+    assert guards.is_sound(new)
+    assert not guards.goes_on(ACCOUNT, new)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ACCOUNT + " It opens a menu." * 5,
+        "It opens a menu. " * 5 + ACCOUNT,
+        "Yes, I know. " + "no " * 15,
+        "我們今天開會，" + "謝謝大家" * 5,
+        "Thank you. Good-bye. " * 5,
+    ],
+)
+def test_a_phrase_that_goes_round_is_a_loop(text: str) -> None:
+    assert guards.is_loop(said(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ACCOUNT,
+        "No, no, no, no, no, no!",
+        "It opens a menu. " * 4,
+        "Ja, ja. " * 6,
+        "對對對對對對，哈哈哈哈哈哈哈",
+        "One two three four five one two three four five one two three four five.",
+        "",
+    ],
+)
+def test_what_people_do_repeat_is_none(text: str) -> None:
+    assert not guards.is_loop(said(text))

@@ -348,10 +348,10 @@ def test_a_long_look_without_a_draft_is_heard_on_as_well() -> None:
 
 
 def test_it_is_heard_on_from_one_place_after_another_but_not_for_ever() -> None:
-    model = PassesOver([slice(0, 10)], more=10)
+    model = PassesOver([slice(0, 10)], more=5)
     heard = drafted(model, seconds=10)
     assert words_of(heard) == everything(seconds=10)[:40]
-    assert len(model.onwards) == 3
+    assert len(model.onwards) == 6
 
 
 def test_what_is_heard_on_must_be_more_than_was_heard() -> None:
@@ -368,6 +368,62 @@ def test_what_is_heard_on_must_be_sound(then: list[Candidate]) -> None:
             return [then for _ in windows]
 
     assert words_of(drafted(Unsound([slice(0, 40)]), seconds=10)) == everything(seconds=10)[:40]
+
+
+def in_spans(listener: Listener, lengths: Sequence[float]) -> list[Piece]:
+    """One window of spans of that many seconds, which lie a minute apart in the recording."""
+    samples = encode_blocks(range(round(sum(lengths) * 10)))
+    ends = [round(sum(lengths[: number + 1]) * SAMPLE_RATE) for number in range(len(lengths))]
+    starts = [0, *ends[:-1]]
+    spans = [
+        WindowSpan(start, start + number * 60 * SAMPLE_RATE, start, end)
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+    windows = [Window(0, samples, tuple(spans))]
+    return [Piece(windows[0], *listener.encode(windows), "en")]
+
+
+def test_where_nothing_is_heard_it_is_tried_from_the_next_speech() -> None:
+    class HardOfHearing(PassesOver):
+        """Hears nothing from within the second span."""
+
+        def decode_onward(
+            self, windows: Any, encoded: Any, onwards: Sequence[Onward], **how: Any
+        ) -> list[list[Candidate]]:
+            heard = super().decode_onward(windows, encoded, onwards, **how)
+            is_deaf = 2 * SAMPLE_RATE <= onwards[0].sample < 6.7 * SAMPLE_RATE
+            return [[]] if is_deaf else heard
+
+    model = HardOfHearing([slice(0, 30)])
+    listener = Listener(model)
+    first = draft(listener, in_spans(listener, [3, 4, 8]), is_all=False)
+    refined = refine(listener, first, rescorer=None)
+    assert [onward.sample / SAMPLE_RATE for onward in model.onwards] == [2.8, 6.8]
+    assert words_of(refined)[30:] == everything(seconds=15)[68:]
+
+
+def test_speech_that_stays_without_words_is_marked_where_it_is() -> None:
+    class Deaf(PassesOver):
+        def decode_onward(self, windows: Any, *arguments: Any, **how: Any) -> list[list[Candidate]]:
+            return [[] for _ in windows]
+
+    listener = Listener(Deaf([slice(0, 30), slice(70, 80)]))
+    first = draft(listener, in_spans(listener, [3, 4, 8]), is_all=False)
+    (found,) = segments(refine(listener, first, rescorer=None))
+    assert [(one.start_ms, one.end_ms) for one in found if one.mark] == [
+        (63_000, 67_000),
+        (128_000, 135_000),
+    ]
+    assert "".join(one.text and "w" for one in found) == "ww"
+    assert found == sorted(found, key=lambda one: one.start_ms)
+
+
+def test_a_long_look_that_goes_round_leaves_what_the_draft_said() -> None:
+    model = Says([[GOOD]], [[LOOP]], [[LOOP]])
+    listener = Listener(model)
+    refined = refine(listener, first_look(listener, windows=1), rescorer=None)
+    assert texts(refined) == [GOOD.text]
+    assert [options.temperature for _, options in model.asked] == [0, 0, 0]
 
 
 def test_a_pause_is_no_hole() -> None:

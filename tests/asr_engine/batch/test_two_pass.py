@@ -22,6 +22,7 @@ from asr_engine.backends.scripted import (
     script_text,
 )
 from asr_engine.batch import ahead, two_pass
+from asr_engine.batch.passes import LOOKS_ON
 from asr_engine.batch.two_pass import GroupResult, Pass, TwoPassOptions, refine_windows, transcribe
 from asr_engine.errors import (
     BrokenAudioError,
@@ -431,11 +432,12 @@ class Deaf(Forgetful):
         return [[] for _ in windows]
 
 
-def test_what_yields_nothing_more_is_heard_on_once_only(speech: Path) -> None:
+def test_what_yields_nothing_more_is_heard_on_a_few_times_only(speech: Path) -> None:
     model = Deaf()
     groups = run(speech, model=model)
     windows = groups[-1].checkpoint["windows_done"]
-    assert model.went_on == model.encoded == windows
+    assert model.encoded == windows
+    assert windows <= model.went_on <= LOOKS_ON * windows
     assert text(groups) == text(groups, Pass.DRAFT)
 
 
