@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Final
 
+from asr_engine.batch.segments import SENTENCE_ENDS
 from asr_engine.ports import Candidate
 from asr_engine.spoken import spoken_units
 
@@ -53,6 +55,21 @@ def is_sound(candidate: Candidate) -> bool:
     )
 
 
+def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The most probable first; before it one that goes on where it stops in the middle of a
+    sentence, to the sentence's end: a beam likes short texts."""
+    ranked = sorted(candidates, key=lambda one: -one.mean_log_probability)
+    first = ranked[0]
+    if not _ends_a_sentence(first.text):
+        said = spoken_units(first.text)
+        for candidate in ranked[1:]:
+            units = spoken_units(candidate.text)
+            goes_on = len(units) > len(said) and units[: len(said)] == said
+            if goes_on and _ends_a_sentence(candidate.text):
+                return [candidate, *(other for other in ranked if other is not candidate)]
+    return ranked
+
+
 def goes_on(before: str, candidate: Candidate) -> bool:
     """Whether a candidate that begins with `before` goes on with something else, and is sure of it:
     what stands there already makes the whole sound."""
@@ -68,6 +85,10 @@ def says_again(before: str, text: str) -> bool:
     runs = SequenceMatcher(None, said, new, autojunk=False).get_matching_blocks()
     least = min(SAID_AGAIN_RUN, len(new))
     return sum(run.size for run in runs if run.size >= least) >= SAID_AGAIN * len(new)
+
+
+def _ends_a_sentence(text: str) -> bool:
+    return text.rstrip("\"'”’)]")[-1:] in SENTENCE_ENDS
 
 
 def _goes_round(text: str) -> bool:

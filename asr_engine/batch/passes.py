@@ -287,10 +287,18 @@ def _hear(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> li
     _retry(listener, before, rules, heard)
     prompted = _prompted(listener, pieces, rules.rescorer, heard)
     judged = [
-        _judge(hearing, candidates, with_terms, rules.rescorer)
+        _judge(hearing, _with_draft(hearing, candidates), with_terms, rules.rescorer)
         for hearing, candidates, with_terms in zip(before, heard, prompted, strict=True)
     ]
     return _timed(listener, before, judged)
+
+
+def _with_draft(before: Hearing, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The candidates, and where there are any, what was heard before: a beam that has found its
+    share of texts stops, and the rest of a sentence may be in none of them."""
+    if before.candidate is None or not candidates:
+        return candidates
+    return [*candidates, before.candidate]
 
 
 def _timed(
@@ -367,10 +375,9 @@ def _judge(
     if not candidates or guards.is_silence(candidates[0]):
         return nothing
     sound = [candidate for candidate in candidates if guards.is_sound(candidate)]
-    if not sound and before.candidate is not None:
-        return before
     if not sound:
         return replace(nothing, is_unclear=guards.is_speech(candidates[0]))
+    sound = guards.best_first(sound)
     sound += [candidate for candidate in prompted if guards.is_sound(candidate)]
     best = sound[rescorer.choose(sound) if rescorer else 0]
     if before.candidate is not None and before.candidate.tokens == best.tokens:

@@ -79,3 +79,23 @@ def test_a_phrase_that_goes_round_is_a_loop(text: str) -> None:
 )
 def test_what_people_do_repeat_is_none(text: str) -> None:
     assert not guards.is_loop(said(text))
+
+
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["Sunday is the best part", "Sunday is the best part of the week."], 1),
+        (["Sunday is the best part", "Sunday is the best part of the"], 0),
+        (["Sunday is the best part.", "Sunday is the best part of the week."], 0),
+        (["Sunday is the best", "Monday is the best part of the week."], 0),
+        (["“At that high level", "At that level.", "At that high level, the air is pure.”"], 2),
+        (["但已有多个地方", "但已有多个地方明确表态。"], 1),
+    ],
+    ids=["whole", "both broken off", "both whole", "another", "third", "Chinese"],
+)
+def test_a_whole_sentence_goes_before_one_that_is_broken_off(texts: list[str], first: int) -> None:
+    candidates = [said(text, -0.1 * number) for number, text in enumerate(texts, start=1)]
+    ordered = guards.best_first(reversed(candidates))
+    assert ordered[0] is candidates[first]
+    others = [candidate for candidate in candidates if candidate is not candidates[first]]
+    assert ordered[1:] == others

@@ -18,7 +18,7 @@ from asr_engine.ports import Candidate, DecodeOptions, Onward, Window, WindowSpa
 from asr_engine.results import Segment, Word, join_words
 
 GOOD = Candidate("I am here.", -0.3, 0.0, 1.0, tokens="good")
-BETTER = Candidate("I am there.", -0.4, 0.0, 1.0, tokens="better")
+BETTER = Candidate("I am there.", -0.2, 0.0, 1.0, tokens="better")
 LOOP = Candidate("I am here. " * 40, -0.1, 0.0, 9.0, tokens="loop")
 NOISE = Candidate("Grwl.", -1.7, 0.1, 1.0, tokens="noise")
 SILENCE = Candidate("Thank you.", -1.2, 0.9, 1.0, tokens="silence")
@@ -197,6 +197,19 @@ def test_a_refined_text_stands_in_the_place_of_its_draft() -> None:
     listener = Listener(model)
     first = first_look(listener, windows=2)
     assert texts(refine(listener, first, rescorer=None)) == [GOOD.text, BETTER.text]
+
+
+def test_a_draft_that_is_more_probable_stays() -> None:
+    model = Says([[BETTER]], [[GOOD]])
+    listener = Listener(model)
+    assert texts(refine(listener, first_look(listener, windows=1), rescorer=None)) == [BETTER.text]
+
+
+def test_a_sentence_that_a_beam_broke_off_is_whole() -> None:
+    broken = replace(BETTER, text="I am", tokens="broken")
+    model = Says([[GOOD]], [[broken]])
+    listener = Listener(model)
+    assert texts(refine(listener, first_look(listener, windows=1), rescorer=None)) == [GOOD.text]
 
 
 def test_a_text_that_stays_keeps_its_times() -> None:
