@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from asr_engine.audio import ms_to_samples, samples_to_ms
@@ -123,12 +124,16 @@ def _placed(window: Window, words: Sequence[Word]) -> Iterator[Word]:
 
 
 def _span_of(spans: Sequence[WindowSpan], end: int) -> int:
-    """Index of the last span whose speech had begun when a word ended.
+    """Index of the span that a word with this end belongs to.
 
-    Ends are exact; a word after silence is stretched back over it, past its span's beginning.
+    Ends are nearly exact, unlike beginnings (a word after silence is stretched back over it): one
+    that lies nearer to the next span's speech than to its own is a first word heard too early.
     """
-    begun = [index for index, span in enumerate(spans) if span.speech_start < end]
-    return begun[-1] if begun else 0
+    index = 0
+    for number, (before, span) in enumerate(pairwise(spans), start=1):
+        if end > (before.speech_end + span.speech_start) / 2:
+            index = number
+    return index
 
 
 def _ordered(words: Iterator[Word], floor_ms: int, end_ms: int) -> list[Word]:

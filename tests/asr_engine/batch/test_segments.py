@@ -76,6 +76,16 @@ def test_words_after_left_out_silence_are_where_they_were_spoken() -> None:
     assert found[1].end_ms == 600_800
 
 
+def test_a_first_word_heard_too_early_is_where_its_sentence_is() -> None:
+    """The first span's speech ends at 4600 ms of the window, the second one's begins at 5400."""
+    joined = window((0, START_MS), (5_000, 600_000))
+    found = segments_of(
+        joined, heard(("Before.", 3_000, 4_650), ("I", 4_650, 5_050), ("went.", 5_300, 6_000))
+    )
+    assert [segment.text for segment in found] == ["Before.", "I went."]
+    assert 600_000 <= found[1].start_ms <= 600_400
+
+
 def test_a_long_sentence_is_cut_at_a_clause() -> None:
     words = [(f"w{i}{',' if i == 25 else ''}", 400 + i * 400, 700 + i * 400) for i in range(60)]
     found = segments_of(window(), heard(*words))
