@@ -24,6 +24,9 @@ LOOP_UNITS: Final = 15
 people say a word five times, but not a sentence. It may be short beside what stands before it, so
 that all of the text packs no better than other text."""
 
+TWICE_UNITS: Final = 4
+"""People do say three words twice."""
+
 SAID_AGAIN: Final = 0.7
 SAID_AGAIN_RUN: Final = 3
 """A text of which more than this share comes in runs of so many words (or characters) that were
@@ -57,8 +60,11 @@ def is_sound(candidate: Candidate) -> bool:
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The most probable first; before it one that goes on where it stops in the middle of a
-    sentence, to the sentence's end: a beam likes short texts."""
+    sentence, to the sentence's end: a beam likes short texts. What says twice what another one says
+    once comes last."""
     ranked = sorted(candidates, key=lambda one: -one.mean_log_probability)
+    said_once = [spoken_units(candidate.text) for candidate in ranked]
+    ranked.sort(key=lambda one: said_twice(one.text) in said_once)
     first = ranked[0]
     if not _ends_a_sentence(first.text):
         said = spoken_units(first.text)
@@ -85,6 +91,16 @@ def says_again(before: str, text: str) -> bool:
     runs = SequenceMatcher(None, said, new, autojunk=False).get_matching_blocks()
     least = min(SAID_AGAIN_RUN, len(new))
     return sum(run.size for run in runs if run.size >= least) >= SAID_AGAIN * len(new)
+
+
+def said_twice(text: str) -> list[str] | None:
+    """The words (or characters) that `text` says twice and that are all it says, or None: a decoder
+    does so with a short utterance now and then."""
+    units = spoken_units(text)
+    half = len(units) // 2
+    if half >= TWICE_UNITS and units == 2 * units[:half]:
+        return units[:half]
+    return None
 
 
 def _ends_a_sentence(text: str) -> bool:

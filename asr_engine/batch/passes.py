@@ -211,7 +211,7 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
 
     Else the most doubtful ones, as long as all that is heard again is at most `share` of the
     audio, but at least one. What holds few words, has none or misses some, or sounds like a term,
-    is heard again whatever it costs.
+    is heard again whatever it costs; a term takes nobody's turn.
     """
     if share >= 1:
         return list(range(len(hearings)))
@@ -230,7 +230,9 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
         if index not in chosen
     }
     lengths = [len(hearing.piece.window.samples) for hearing in hearings]
-    left = share * sum(lengths) - sum(lengths[index] for index in chosen)
+    left = share * sum(lengths) - sum(
+        lengths[index] for index in chosen if not _sounds_like_a_term(hearings[index], rescorer)
+    )
     for index in sorted(doubts, key=lambda index: -doubts[index]):
         if doubts[index] > DOUBTED_SHARE and (not chosen or lengths[index] <= left):
             chosen.add(index)
@@ -271,13 +273,21 @@ def _hear_on(
     onwards: Sequence[Onward],
     rules: PassRules,
 ) -> list[Hearing]:
-    pieces = [hearing.piece for hearing in before]
-    heard = listener.decode_onward(pieces, onwards, rules.first)
-    judged = []
-    for hearing, candidates, onward in zip(before, heard, onwards, strict=True):
-        known = join_words(onward.before)
-        new = [one for one in candidates if guards.goes_on(known, one)]
-        judged.append(_judge(hearing, new, (), rules.rescorer))
+    """The hearings with what follows `onwards`; those as they were, or without words, of which
+    nothing follows. A greedy look finds something now and then where a beam does not."""
+    new: list[list[Candidate]] = [[] for _ in before]
+    for options in dict.fromkeys((rules.first, DRAFT.first)):
+        vain = [index for index, candidates in enumerate(new) if not candidates]
+        heard = listener.decode_onward(
+            [before[index].piece for index in vain], [onwards[index] for index in vain], options
+        )
+        for index, candidates in zip(vain, heard, strict=True):
+            known = join_words(onwards[index].before)
+            new[index] = [one for one in candidates if guards.goes_on(known, one)]
+    judged = [
+        _judge(hearing, candidates, (), rules.rescorer)
+        for hearing, candidates in zip(before, new, strict=True)
+    ]
     return _timed(listener, before, judged)
 
 

@@ -18,6 +18,7 @@ import structlog
 from django.conf import settings
 
 from asr_engine.audio import BYTES_PER_SAMPLE, ms_to_samples, pcm16_to_float
+from asr_engine.batch import guards
 from asr_engine.batch.rescoring import Rescorer
 from asr_engine.batch.two_pass import TwoPassOptions, refine_windows
 from asr_engine.batch.windows import MAX_WINDOW_MS
@@ -194,12 +195,15 @@ def window_of(utterance: LiveUtterance, samples_on_disk: int) -> Window | None:
 def better_words(utterance: LiveUtterance, segments: Sequence[Segment]) -> list[Word]:
     """What to show instead of the live words; empty where those stand.
 
-    They stand where the second pass was not sure, lost much of them, or says the same: a comma more
-    is not worth that a line changes under a reader's eyes, unless the live text has none at all.
+    They stand where the second pass was not sure, lost much of them, says all twice, or says the
+    same: a comma more is not worth that a line changes under a reader's eyes, unless the live text
+    has none at all.
     """
     words = [word for segment in segments for word in segment.words]
     text = join_words(words)
-    is_unsure = any(segment.mark for segment in segments)
+    is_unsure = any(segment.mark for segment in segments) or (
+        guards.said_twice(text) is not None and guards.said_twice(utterance.text) is None
+    )
     is_shorter = len(text) < len(utterance.text) * LEAST_SHARE
     is_same = spoken_units(text) == spoken_units(utterance.text)
     if is_unsure or is_shorter or (is_same and _has_marks(utterance.text) >= _has_marks(text)):

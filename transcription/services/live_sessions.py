@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Count, F, Sum
 from django.utils import timezone
 
 from asr_engine.protocol import EngineEvent, ViewerEvent
@@ -46,6 +46,9 @@ LIVE_TRANSITIONS: Final[dict[LiveState, tuple[LiveState, ...]]] = {
 
 ACTIVE: Final = (LiveState.LIVE, LiveState.WAITING, LiveState.ENDING)
 """States in which the audio lies in the session's own folder and finals still change."""
+
+OTHER_LANGUAGES: Final = 0.05
+"""Share of what was spoken from which on a session's recording is heard in several languages."""
 
 MAX_TITLE_CHARACTERS: Final = 300
 MAX_UNSTARTED: Final = 50
@@ -320,6 +323,7 @@ def _make_recording(session: LiveSession, audio: StoredAudio) -> None:
         is_organisation_wide=session.visibility == Visibility.ORGANISATION,
         team_id=session.team_id,
         requested_language=session.language,
+        mixes_languages=_mixes_languages(session),
         duration_ms=audio.duration_ms,
         size_bytes=audio.size_bytes,
         container=audio.container,
@@ -335,6 +339,20 @@ def _make_recording(session: LiveSession, audio: StoredAudio) -> None:
     record_act(act=Act.CREATED, actor=session.owner, on=recording, detail=made)
     transcripts.store_live_revision(recording=recording, session=session)
     jobs.submit_job(recording=recording, requested_by=session.owner, language=session.language)
+
+
+def _mixes_languages(session: LiveSession) -> bool:
+    """Whether the captions were in more than one language: not for one utterance alone, nor for a
+    few seconds of an hour, which may be mistakes."""
+    spoken = (
+        session.utterances.exclude(language="")
+        .values("language")
+        .annotate(ms=Sum(F("end_ms") - F("start_ms")), count=Count("id"))
+        .order_by("-ms")
+    )
+    total_ms = sum(one["ms"] for one in spoken)
+    other_ms = sum(one["ms"] for one in spoken[1:] if one["count"] > 1)
+    return bool(other_ms > OTHER_LANGUAGES * total_ms)
 
 
 # What viewers are told ---------------------------------------------------------------------------

@@ -99,3 +99,11 @@ def test_a_whole_sentence_goes_before_one_that_is_broken_off(texts: list[str], f
     assert ordered[0] is candidates[first]
     others = [candidate for candidate in candidates if candidate is not candidates[first]]
     assert ordered[1:] == others
+
+
+def test_what_is_said_twice_goes_after_the_same_said_once() -> None:
+    once, twice = said("He returned to it.", -0.4), said("He returned to it. He returned to it.")
+    assert guards.best_first([twice, once]) == [once, twice]
+    other = said("They returned to it.", -0.4)
+    assert guards.best_first([twice, other]) == [twice, other]
+    assert guards.said_twice("No, no, no! No, no, no!") is None

@@ -360,6 +360,7 @@ def test_the_live_words_stand_where_the_second_pass_knows_less() -> None:
     assert better_words(utterance, [segment("five words")]) == []
     assert better_words(utterance, [segment(utterance.text)]) == []
     assert better_words(utterance, [segment("", mark="unclear")]) == []
+    assert better_words(utterance, [segment("Five words I heard. Five words I heard.")]) == []
 
 
 def test_punctuation_alone_changes_no_line_unless_there_was_none() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from transcription.models import LiveSession, LiveState, LiveUtterance, Recordin
 from transcription.services import live_refinement, live_sessions, transcripts
 from transcription.services.caption_text import write_caption_text
 from transcription.services.live_refinement import MAX_ATTEMPTS, REFINED_WITHIN
+from transcription.services.live_sessions import StoredAudio
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db
@@ -134,3 +136,29 @@ def test_players_and_the_recording_get_the_refined_text(session: LiveSession) ->
     segments = transcripts.segments_of(revision)
     assert [segment.text for segment in segments] == ["Better.", "w1"]
     assert segments[0].words == (Word("Better.", 0, 700, 0.9),)
+
+
+AUDIO = StoredAudio(60_000, 1, "FLAC", "FLAC", "audio/flac", "source.bin")
+
+
+@pytest.mark.parametrize(
+    ("languages", "mixes"),
+    [
+        (["en", "zh", "en", "zh"], True),
+        (["en"] * 50 + ["zh"] * 2, False),
+        (["en", "en", "cy", "en"], False),
+        (["en", "", "", ""], False),
+        ([], False),
+    ],
+    ids=["two languages", "a few seconds of another", "one mistake", "unknown", "nothing said"],
+)
+def test_a_recording_is_heard_in_as_many_languages_as_its_captions(
+    session: LiveSession, languages: list[str], mixes: bool
+) -> None:
+    for number, language in enumerate(languages):
+        live_sessions.record_final(event=replace(final(session, number, "w0"), language=language))
+    live_sessions.move_live_session(session.id, LiveState.ENDING)
+    ended = live_sessions.finish_live_session(session_id=session.id, audio=AUDIO)
+    assert ended is not None
+    assert ended.recording is not None
+    assert ended.recording.mixes_languages is mixes
