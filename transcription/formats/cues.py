@@ -306,14 +306,16 @@ def _both(part: _Part, following: _Part) -> _Part | None:
 
 
 def _with_names(parts: Iterable[_Part], name_of: Callable[[str], str]) -> Iterator[_Part]:
-    """`parts` with a name before each that another speaker says, cut again where that needs it."""
+    """`parts` with a name before each that somebody else says, cut again where that needs it. Who
+    has the same name is the same, whatever the labels."""
     last = None
     for part in parts:
-        if part.speaker is None or part.speaker == last:
+        called = None if part.speaker is None else name_of(part.speaker)
+        if called is None or called == last:
             yield part
             continue
-        last = part.speaker
-        name = _split(f"{_shortened(name_of(part.speaker))}:")
+        last = called
+        name = _split(f"{_shortened(called)}:")
         first, *others = part.words
         words = [
             *_spread(name, part.start_ms, part.start_ms),

@@ -178,6 +178,24 @@ def test_a_turn_begins_with_the_name_where_that_is_asked() -> None:
     ]
 
 
+def test_labels_with_one_name_are_one_person_whose_name_is_said_once() -> None:
+    turns = [
+        replace(spoken(text, start_ms=start_ms), speaker=speaker)
+        for text, start_ms, speaker in (
+            ("Shall we begin?", 0, "1"),
+            ("I think so.", 3000, "2"),
+            ("Not yet.", 6000, "3"),
+        )
+    ]
+    names = {"1": "Ann", "2": "Ann", "3": "Bob"}
+    cues = make_cues(turns, name_of=names.__getitem__)
+    assert [cue.lines for cue in cues] == [
+        ("Ann: Shall we begin?",),
+        ("I think so.",),
+        ("Bob: Not yet.",),
+    ]
+
+
 def test_a_name_that_leaves_no_room_moves_words_to_another_cue() -> None:
     turn = replace(spoken("the " * 19 + "end.", word_ms=200), speaker="1")
     (whole,) = make_cues([turn])
