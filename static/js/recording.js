@@ -10,7 +10,7 @@ const wave = document.getElementById("wave");
 const canvas = document.getElementById("wave-canvas");
 const transcript = document.getElementById("transcript");
 const column = transcript.parentElement; // The tail, draft text after the refined, is replaced in it.
-const durationMs = Number(page.dataset.durationMs);
+let durationMs = Number(page.dataset.durationMs);
 const STEP_MS = 5000;
 const LEAP_MS = 30_000;
 
@@ -42,6 +42,7 @@ player.addEventListener("click", (event) => {
 });
 document.getElementById("speed").addEventListener("change", (event) => {
   audio.playbackRate = Number(event.target.value);
+  audio.defaultPlaybackRate = audio.playbackRate; // Another sound begins with this one.
 });
 for (const name of ["play", "pause", "ended"]) {
   audio.addEventListener(name, () => {
@@ -56,6 +57,29 @@ audio.addEventListener("timeupdate", showPosition); // A hidden tab has no anima
 function follow() {
   showPosition();
   if (!audio.paused) requestAnimationFrame(follow);
+}
+
+let sound = statusElement()?.dataset.sound;
+
+/** Play what the transcript is of now, from where the reader is, once they ask for it. */
+function followSound() {
+  const { sound: current, durationMs: lengthMs, language } = statusElement().dataset;
+  transcript.lang = language;
+  if (current === sound || !audio.src) return;
+  sound = current;
+  durationMs = Number(lengthMs);
+  const atMs = positionMs();
+  const address = new URL(audio.src);
+  address.searchParams.set("sound", sound); // The browser may hold the old sound under the old name.
+  audio.pause();
+  audio.src = address;
+  document.getElementById("player-problem").hidden = true;
+  for (const length of document.querySelectorAll("#player-length, .recording-head .row-facts .figures")) {
+    length.textContent = formatClock(durationMs);
+  }
+  wave.setAttribute("aria-valuemax", String(durationMs));
+  seek(atMs);
+  loadPeaks();
 }
 
 // Waveform -----------------------------------------------------------------------------------------
@@ -316,7 +340,9 @@ transcript.addEventListener("htmx:afterSwap", () => {
 
 // The last change of state brings the rest of the text, so one more fetch follows it.
 document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.target.id === "status") watch();
+  if (event.target.id !== "status") return;
+  followSound();
+  watch();
 });
 
 // Deleted, or no longer shared: there is nothing more to ask for.
@@ -354,7 +380,8 @@ function watch() {
 
 setInterval(() => {
   const every = socket?.readyState === WebSocket.OPEN ? CALM_MS : POLL_MS;
-  if (isOpen() && performance.now() - lastFetchAt > every) refresh();
+  const mayChange = isOpen() || statusElement()?.dataset.follows === "yes";
+  if (mayChange && performance.now() - lastFetchAt > every) refresh();
 }, 1000);
 document.addEventListener("connection:back", refresh);
 

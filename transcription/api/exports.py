@@ -12,7 +12,7 @@ from transcription.api.problems import endpoint
 from transcription.errors import NotFoundError
 from transcription.formats import FORMATS, export
 from transcription.models import Recording, TranscriptRevision
-from transcription.services import transcripts
+from transcription.services import speakers, transcripts
 from transcription.services.names import clean_display_name
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act, Scope, User
@@ -42,7 +42,7 @@ def export_of(
         recording.title,
         segments,
         language=recording.language,
-        names=dict(recording.speaker_names.values_list("label", "name")),
+        names=speakers.names_of(recording, revision),
         duration_ms=recording.duration_ms or None,
     )
     response = HttpResponse(text, content_type=FORMATS[extension].media_type)

@@ -80,7 +80,7 @@ def list_segments(
     recording = selectors.access_recording_by_id(request.auth, recording_id)
     revision = _revision(recording, number)
     rows, next_cursor = in_order(revision.segments.all(), paging, by="index")
-    names = speakers.names_of(recording)
+    names = speakers.names_of(recording, revision)
     record_act(act=Act.VIEWED, actor=request.auth, on=recording)
     return Page(
         items=[SegmentOut.of(row, language=revision.language, names=names) for row in rows],

@@ -28,7 +28,8 @@ class Job(models.Model):
     A worker claims the row by a conditional UPDATE that raises `fence`; each checkpoint is written
     with `WHERE fence = mine`, so that a worker which lost its lease changes nothing. Work is done
     in slices of about a minute; between slices the job is queued again with its checkpoint, so that
-    others get their turn. `enqueued_at` keeps its place in the queue.
+    others get their turn. `enqueued_at` keeps its place in the queue. `track` is the audio track
+    that somebody chose for it; None is the one that the recording's transcript is of.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -41,6 +42,7 @@ class Job(models.Model):
     state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)
     language = models.CharField(max_length=16, blank=True)
     is_draft_only = models.BooleanField(default=False)
+    track = models.PositiveSmallIntegerField(null=True, blank=True)
     stage = models.CharField(max_length=20, blank=True)
     audio_done_ms = models.PositiveBigIntegerField(default=0)
     audio_total_ms = models.PositiveBigIntegerField(default=0)

@@ -37,8 +37,9 @@ class Recording(models.Model):
     Its files lie in a folder named by its id; no user-chosen name reaches the file system.
     `source.bin` holds the bytes as they came, `player.*` what the page plays. `tracks` says what
     each audio track holds, as `asr_engine.batch.channels` found it; `track` is the one that
-    somebody chose. With `speaker_count` None the speakers are counted. In the trash
-    (`trashed_at`) it is seen by nobody but its owner, there, until it is restored or dies.
+    somebody chose, from when its text is shown: until then its job has it. With `speaker_count`
+    None the speakers are counted. In the trash (`trashed_at`) it is seen by nobody but its owner,
+    there, until it is restored or dies.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

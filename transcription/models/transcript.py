@@ -18,7 +18,8 @@ class TranscriptRevision(models.Model):
     """One revision. A revision that a pass is still writing has `is_complete` false.
 
     `number` counts from 1 within the recording. A refined one that is not complete stands for the
-    first `replaced_segments` of its job's draft; the draft's others are still read after it.
+    first `replaced_segments` of its job's draft; the draft's others are still read after it. Labels
+    of revisions with the same `voices` mean the same people (see `services.speakers.voices_of`).
     """
 
     recording = models.ForeignKey(
@@ -34,6 +35,8 @@ class TranscriptRevision(models.Model):
         related_name="revisions",
     )
     language = models.CharField(max_length=16, blank=True)
+    language_confidence = models.FloatField(null=True, blank=True)
+    voices = models.CharField(max_length=40, blank=True)
     model_name = models.CharField(max_length=80, blank=True)
     is_complete = models.BooleanField(default=False)
     replaced_segments = models.PositiveIntegerField(default=0)
@@ -93,18 +96,21 @@ class TranscriptSegment(models.Model):
 
 
 class SpeakerName(models.Model):
-    """What people call a speaker of a recording; kept when it is transcribed again."""
+    """What people call a speaker of the revisions with these `voices`, present and future ones."""
 
     recording = models.ForeignKey(
         "transcription.Recording", on_delete=models.CASCADE, related_name="speaker_names"
     )
+    voices = models.CharField(max_length=40, blank=True)
     label = models.CharField(max_length=100)
     name = models.CharField(max_length=100)
 
     class Meta:
         ordering = ("recording", "label")
         constraints = (
-            models.UniqueConstraint(fields=("recording", "label"), name="speaker_name_once"),
+            models.UniqueConstraint(
+                fields=("recording", "voices", "label"), name="speaker_name_once"
+            ),
         )
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ from transcription.pages.progress import progress_of
 from transcription.pages.requests import PersonRequest
 from transcription.pages.speakers import speaker_lines
 from transcription.pages.tracks import track_notes
-from transcription.services import job_queue, jobs, recordings, speakers, transcripts
+from transcription.services import job_queue, jobs, recordings, speakers, tracks, transcripts
 from transcription.services.job_options import COUNT_SPEAKERS, read_options, speaker_choices
 from webapp.accounts.audit import record_act
 from webapp.accounts.models import Act
@@ -155,7 +155,10 @@ def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     form = JobOptionsForm(request.POST)
     if not form.is_valid():
         raise InvalidInputError("This language is not known here. Nothing was changed.")
-    options = read_options(**form.cleaned_data) if "language" in request.POST else None
+    options = None
+    if "language" in request.POST:
+        asked = read_options(**form.cleaned_data)
+        options = jobs.options_again(recording=editable, asked=asked, given=request.POST)
     jobs.retry_job(recording=editable, requested_by=request.user, options=options)
     messages.success(request, "The recording is waiting to be transcribed again.")
     return redirect("recording", editable.id)
@@ -164,15 +167,20 @@ def recording_retry(request: PersonRequest, recording_id: UUID) -> HttpResponse:
 def _status_context(request: PersonRequest, shown: Recording) -> dict[str, Any]:
     job = _open_job(shown)
     place = job_queue.queue_position(job=job) if job and job.state == JobState.QUEUED else None
+    notes = track_notes(shown)
+    coming = job.track if job and notes and job.track != notes.taken else None
+    state = f"{shown.state}{job.stage if job else ''}"
     return {
         "recording": shown,
-        "shown": f"{shown.state}{job.stage if job else ''}.{shown.current_revision_id or 0}",
+        "shown": f"{state}.{shown.current_revision_id or 0}.{shown.player_name}",
         "progress": progress_of(shown, job, place),
         "is_owner": shown.owner_id == request.user.pk,
         "can_edit": selectors.can_edit_recording(request.user, shown),
         "can_cancel": job is not None and not job.is_cancel_requested,
         "is_attention": shown.state == RecordingState.ATTENTION,
-        "track_notes": track_notes(shown),
+        "track_notes": notes,
+        "coming_track": None if coming is None else coming + 1,
+        "needs_player": tracks.needs_player(shown),
     }
 
 

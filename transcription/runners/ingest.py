@@ -37,13 +37,13 @@ def check_upload(upload_id: UUID | str) -> Recording | None:
 def make_player(recording_id: UUID | str) -> None:
     """Play the track that somebody has chosen; nothing where it is played already, or gone."""
     recording = Recording.objects.filter(id=recording_id).first()
-    if recording is None or recording.audio_removed_at or not tracks.needs_player(recording):
+    if recording is None or not tracks.needs_player(recording):
         return
     try:
         audio = _examine(recording.source_path, track=recording.track)
     except AudioError as error:
         log.warning("player_not_made", recording=str(recording_id), code=error.code)
-        tracks.forget_track(recording=recording)
+        tracks.store_no_player(recording=recording)
     except NoSpaceError:
         log.warning("player_postponed", recording=str(recording_id))
     except FileNotFoundError:

@@ -26,6 +26,7 @@ from transcription.services.chinese import script_of
 from transcription.services.glossary import phrases_for
 from transcription.services.job_queue import Claim
 from transcription.services.jobs import SPEAKERS, Progress
+from transcription.services.speakers import voices_of
 
 DRAFT_SHARE: Final = 0.8
 """Of the work on a group, so that a job's progress goes on while its text is refined."""
@@ -107,6 +108,7 @@ def _transcribe(
                 audio_total_ms=group.audio_total_ms,
                 language=group.language,
                 model_name=models.model.name,
+                voices=voices_of(plan, job.recording),
                 work_seconds=now - group_begun,
             ),
         )
@@ -121,10 +123,10 @@ def _transcribe(
 
 
 def _plan(job: Job) -> ChannelPlan:
-    """The plan that the job began with, whatever has been chosen since."""
+    """The plan that the job began with, else that of the track that was chosen for it."""
     if begun := job.checkpoint.get("plan"):
         return ChannelPlan(begun["track"], ChannelMode(begun["mode"]))
-    return tracks.plan_for(job.recording)
+    return tracks.plan_for(job.recording, chosen=job.track)
 
 
 def _rescorer(job: Job, lm: LanguageModel | None) -> Rescorer | None:

@@ -6,8 +6,8 @@ mine AND state = running`; a worker whose lease was taken changes nothing and ge
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.db import IntegrityError, transaction
@@ -47,20 +47,45 @@ NO_AUDIO: Final = (
     "again. Its transcript stays."
 )
 NO_SPEECH_NOTICE: Final = "No speech was found in this recording."
+TRACK_STANDS_NOTICE: Final = (
+    "No speech was found in the audio track that you chose, so transcript and player are as before."
+)
 EDITS_STAND_NOTICE: Final = (
     "You edited this transcript, so your version is still shown. The new one is kept beside it."
 )
 NO_SPEAKERS_NOTICE: Final = (
     "The speakers of this recording could not be told apart; its text is complete."
 )
-JOB_NOTICES: Final = (NO_SPEECH_NOTICE, EDITS_STAND_NOTICE, NO_SPEAKERS_NOTICE)
+JOB_NOTICES: Final = (
+    NO_SPEECH_NOTICE,
+    TRACK_STANDS_NOTICE,
+    EDITS_STAND_NOTICE,
+    NO_SPEAKERS_NOTICE,
+)
 SPEAKERS: Final = "speakers"
 """Stage of a job that looks for speakers; empty while the passes run."""
+FIELD_OF_OPTION: Final = {
+    "language": "requested_language",
+    "mixes_languages": "mixes_languages",
+    "chinese_script": "chinese_script",
+    "finds_speakers": "finds_speakers",
+    "speaker_count": "speaker_count",
+}
+"""Where a recording keeps what was asked of its transcription (the rest is its job's)."""
+OPTIONS_OF: Final = {
+    "language": ("language", "mixes_languages"),
+    "chinese_script": ("chinese_script",),
+    "speakers": ("finds_speakers", "speaker_count"),
+}
+"""The options that a word of `read_options` says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one pass heard in a group, and from where a successor would go on."""
+    """What one pass heard in a group, and from where a successor would go on.
+
+    `voices` is `speakers.voices_of` what is heard.
+    """
 
     kind: RevisionKind
     segments: Sequence[Segment]
@@ -70,6 +95,7 @@ class Progress:
     language: LanguageGuess | None
     model_name: str
     work_seconds: float
+    voices: str = ""
 
 
 def submit_job(
@@ -78,8 +104,12 @@ def submit_job(
     requested_by: User | None,
     language: str = "",
     is_draft_only: bool = False,
+    track: int | None = None,
 ) -> Job:
-    """Queue the transcription of `recording`, or return the job that is under way already."""
+    """Queue the transcription of `recording`, or return the job that is under way already.
+
+    `track` is the audio track that somebody chose, None that of the transcript.
+    """
     language = clean_language(language)
     try:
         with transaction.atomic():
@@ -88,6 +118,7 @@ def submit_job(
                 requested_by=requested_by,
                 language=language,
                 is_draft_only=is_draft_only,
+                track=track,
                 audio_total_ms=recording.duration_ms,
             )
             reflect(recording, RecordingState.QUEUED)
@@ -100,12 +131,30 @@ def submit_job(
     return job
 
 
+def options_again(*, recording: Recording, asked: JobOptions, given: Iterable[str]) -> JobOptions:
+    """`asked` where its word (a parameter of `read_options`) is among those `given`; the rest stays
+    as it was for `recording`. Whether there is a second pass is asked each time.
+    """
+    said = {name for word in given for name in OPTIONS_OF.get(word, ())}
+    before = {
+        option: getattr(recording, field)
+        for option, field in FIELD_OF_OPTION.items()
+        if option not in said
+    }
+    return replace(asked, **before)
+
+
 def retry_job(
-    *, recording: Recording, requested_by: User | None, options: JobOptions | None = None
+    *,
+    recording: Recording,
+    requested_by: User | None,
+    options: JobOptions | None = None,
+    track: int | None = None,
 ) -> Job:
     """Transcribe again from the start, with `options` or in both passes as asked for before.
 
-    Raises ConflictError while a job is under way, or where there is no audio any more;
+    `track` is another audio track. What has failed is tried again with the track that was chosen
+    for it. Raises ConflictError while a job is under way, or where there is no audio any more;
     NotFoundError if the recording is gone.
     """
     with transaction.atomic():
@@ -118,22 +167,19 @@ def retry_job(
         if Job.objects.filter(recording=recording, state__in=ACTIVE).exists():
             raise ConflictError("This recording is being transcribed already.")
         if options is not None:
-            asked = {
-                "requested_language": options.language,
-                "mixes_languages": options.mixes_languages,
-                "chinese_script": options.chinese_script,
-                "finds_speakers": options.finds_speakers,
-                "speaker_count": options.speaker_count,
-            }
+            asked = {field: getattr(options, name) for name, field in FIELD_OF_OPTION.items()}
             for name, value in asked.items():
                 setattr(recording, name, value)
             recording.save(update_fields=asked)
+        if options is None and track is None and current.state == RecordingState.ATTENTION:
+            track = recording.jobs.values_list("track", flat=True).first()
         record_act(act=Act.JOB_ASKED, actor=requested_by, on=recording)
         return submit_job(
             recording=recording,
             requested_by=requested_by,
             language=recording.requested_language,
             is_draft_only=options is not None and options.is_draft_only,
+            track=track,
         )
 
 
@@ -184,13 +230,12 @@ def store_progress(*, claim: Claim, progress: Progress) -> TranscriptRevision:
         revision = transcripts.revision_of_job(
             job=job, kind=progress.kind, model_name=progress.model_name
         )
+        revision.voices = progress.voices
         if progress.language is not None and not (recording.mixes_languages and revision.language):
             revision.language = progress.language.language
-            revision.save(update_fields=("language",))
-            Recording.objects.filter(id=recording.id).update(
-                language=progress.language.language,
-                language_confidence=progress.language.probability,
-            )
+            revision.language_confidence = progress.language.probability
+        revision.save(update_fields=("voices", "language", "language_confidence"))
+        _say_of_shown(job, revision)
         transcripts.append_segments(revision=revision, segments=progress.segments)
         if progress.kind == RevisionKind.REFINED:
             transcripts.replace_draft(revision=revision)
@@ -259,8 +304,10 @@ def _complete(job: Job, model_name: str, notice: str = "") -> TranscriptRevision
     TranscriptRevision.objects.filter(id=revisions[0].id).update(is_complete=True)
     revision = revisions[-1]
     is_shown = transcripts.complete_revision(revision=revision)
+    _say_of_shown(job, revision)
     if not revision.segments.exists():
-        notice = NO_SPEECH_NOTICE
+        is_other = not is_shown and job.track not in {None, job.recording.track}
+        notice = TRACK_STANDS_NOTICE if is_other else NO_SPEECH_NOTICE
     elif not is_shown:
         notice = EDITS_STAND_NOTICE
     recording = Recording.objects.filter(id=job.recording_id)
@@ -268,6 +315,18 @@ def _complete(job: Job, model_name: str, notice: str = "") -> TranscriptRevision
     if notice:
         recording.update(notice=notice)
     return revision
+
+
+def _say_of_shown(job: Job, revision: TranscriptRevision) -> None:
+    """Where `revision` is shown, language and audio track of the recording are what it is of.
+
+    While another is shown they are that one's: a job may be cancelled or fail.
+    """
+    shown = Recording.objects.filter(id=job.recording_id, current_revision=revision)
+    if revision.language_confidence is not None:
+        shown.update(language=revision.language, language_confidence=revision.language_confidence)
+    if job.track is not None and shown.exclude(track=job.track).update(track=job.track):
+        wake_on_commit(Task.MAKE_PLAYER, str(job.recording_id))
 
 
 def end_cancelled_job(*, claim: Claim) -> None:

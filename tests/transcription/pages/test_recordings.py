@@ -270,7 +270,7 @@ def test_status_says_share_time_and_stage(
         audio_total_ms=60_000,
         work_seconds=300,
     )
-    shown = f"transcribing.{recording.current_revision_id}"
+    shown = f"transcribing.{recording.current_revision_id}.{recording.player_name}"
     page = client_of(alice).get(address(recording, f"status/?shown={shown}")).content.decode()
     assert "Transcribing · 50 % · about 5 min left" in page
     assert "Cancel transcription" in page
@@ -284,7 +284,7 @@ def test_status_brings_notes_when_speakers_are_looked_for(
     """The text is complete from then on: the note that its end is a draft must go."""
     Recording.objects.update(state=RecordingState.TRANSCRIBING)
     Job.objects.create(recording=recording, state=JobState.RUNNING, stage=SPEAKERS)
-    shown = f"transcribing.{recording.current_revision_id}"
+    shown = f"transcribing.{recording.current_revision_id}.{recording.player_name}"
     page = client_of(alice).get(address(recording, f"status/?shown={shown}")).content.decode()
     assert 'id="transcript-notes" hx-swap-oob' in page
 
@@ -308,6 +308,32 @@ def test_status_brings_tools_and_details_when_state_or_revision_has_changed(
     page = client_of(alice).get(address(recording, f"status/?shown={query}")).content.decode()
     assert page.count("hx-swap-oob") == 5
     assert 'data-open=""' in page
+
+
+def test_an_open_page_learns_what_its_player_should_play(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    """The track of the transcript, once there is a player of it; until then it asks again."""
+    client = client_of(alice)
+    tracks = [{"index": 0}, {"index": 1}]
+    survey = {"channels": 1, "heard_ms": 1, "speech_ms": [1], "level_db": [-20]}
+    Recording.objects.update(
+        tracks=[track | survey for track in tracks], track=1, player_name="player-0.m4a"
+    )
+    page = client.get(address(recording)).content.decode()
+    assert 'data-sound="player-0.m4a" data-follows="yes"' in page
+    assert "The player changes to this track in a moment." in page
+    shown = page.partition("?shown=")[2].partition('"')[0]
+    assert (
+        "hx-swap-oob"
+        not in client.get(address(recording, f"status/?shown={shown}")).content.decode()
+    )
+    Recording.objects.update(player_name="player-1.webm", duration_ms=90_000, language="de")
+    page = client.get(address(recording, f"status/?shown={shown}")).content.decode()
+    assert 'data-sound="player-1.webm" data-follows=""' in page
+    assert 'data-duration-ms="90000" data-language="de"' in page
+    assert 'id="tracks" hx-swap-oob' in page
+    assert "in a moment" not in page
 
 
 def test_transcript_fragment_appends_only_what_is_new(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
 
+from asr_engine.tracks import ChannelMode, ChannelPlan
 from tests.fakes.pages import make_recording, write_transcript
 from transcription.models import Recording
-from transcription.services.speakers import MAX_NAME_LENGTH
+from transcription.services.speakers import MAX_NAME_LENGTH, voices_of
 from webapp.accounts.models import User
 
 ClientOf = Callable[[User | None], Client]
@@ -80,6 +82,47 @@ def test_name_is_kept_when_the_recording_is_transcribed_again(
     write_transcript(talk, *TEXTS, number=2)
     with_speakers(talk, *LABELS)
     assert client.get(address(talk)).content.decode().count(">Ada</p>") == 2
+
+
+def test_names_are_kept_apart_where_labels_mean_other_voices(
+    talk: Recording, client_of: ClientOf
+) -> None:
+    """Another track, or speakers told apart in another way: and back."""
+    client = client_of(talk.owner)
+    talk.revisions.update(voices="0:count")
+    name(client, talk, speaker_1="Katie")
+    export = "/api/v1/recordings/{}/revisions/{}/transcript.json"
+    for number, (voices, katies) in enumerate((("1:count", 0), ("0:2", 0), ("0:count", 2)), 2):
+        write_transcript(talk, *TEXTS, number=number)
+        with_speakers(talk, *LABELS)
+        talk.revisions.filter(number=number).update(voices=voices)
+        assert client.get(address(talk)).content.decode().count(">Katie</p>") == katies
+        assert client.get(address(talk) + "export.txt").getvalue().count(b"Katie") == katies
+        if not katies:
+            name(client, talk, speaker_1="Dieter")
+        assert client.get(export.format(talk.id, 1)).content.count(b'"Katie"') == 2
+    assert set(talk.speaker_names.values_list("voices", "name")) == {
+        ("0:count", "Katie"),
+        ("1:count", "Dieter"),
+        ("0:2", "Dieter"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("plan", "asked", "voices"),
+    [
+        (ChannelPlan(1), {"finds_speakers": True}, "1:count"),
+        (ChannelPlan(1), {"finds_speakers": True, "speaker_count": 3}, "1:3"),
+        (ChannelPlan(), {"finds_speakers": True}, ":count"),
+        (ChannelPlan(0, ChannelMode.EACH), {"finds_speakers": True}, "0:each"),
+        (ChannelPlan(0), {}, ""),
+    ],
+    ids=["counted", "numbered", "one-track", "channels", "not-told-apart"],
+)
+def test_labels_mean_the_same_in_one_track_told_apart_in_one_way(
+    plan: ChannelPlan, asked: dict[str, Any], voices: str
+) -> None:
+    assert voices_of(plan, Recording(**asked)) == voices
 
 
 def test_an_empty_name_takes_it_away(talk: Recording, client_of: ClientOf) -> None:

@@ -81,9 +81,10 @@ def test_the_owner_chooses_another_track(alice: User, client_of: ClientOf) -> No
     answer = client_of(alice).post(f"/recordings/{recording.id}/track/", {"track": "1"})
     assert answer.status_code == 302
     recording.refresh_from_db()
-    assert recording.track == 1
-    assert Job.objects.get().recording == recording
+    assert (recording.track, Job.objects.get().track) == (None, 1)
     page = client_of(alice).get(f"/recordings/{recording.id}/").content.decode()
+    assert "Track 1 is transcribed." in page
+    assert "Track 2 comes next" in page
     assert "when this transcription has ended" in page
     assert "<option value=" not in page.partition('id="tracks"')[2].partition("</section>")[0]
 

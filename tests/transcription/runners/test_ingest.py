@@ -15,7 +15,7 @@ from asr_engine.backends.scripted import encode_blocks
 from asr_engine.errors import BrokenAudioError
 from tests.fakes.audio import wav_bytes
 from tests.fakes.containers import voice, write_tracks
-from tests.fakes.recordings import make_recording, make_upload
+from tests.fakes.recordings import claim_of, make_recording, make_upload, progress
 from transcription.models import Job, Recording, Upload, UploadState
 from transcription.runners import ingest
 from transcription.services import jobs, storage, tracks, trash, uploads
@@ -206,6 +206,7 @@ def test_the_track_with_speech_is_taken_until_another_is_chosen(
     ingest.make_player(recording.id)  # nobody has chosen
     jobs.cancel_job(job=Job.objects.get(), cancelled_by=alice)
     tracks.choose_track(recording=recording, track=0, requested_by=alice)
+    jobs.store_progress(claim=claim_of(), progress=progress("Silence speaks."))
     ingest.make_player(str(recording.id))
     recording.refresh_from_db()
     assert (recording.player_name, recording.duration_ms) == ("player-0.m4a", 3000)
@@ -217,10 +218,12 @@ def test_the_track_with_speech_is_taken_until_another_is_chosen(
 
 
 @pytest.mark.parametrize(
-    ("fault", "track"), [(BrokenAudioError(), None), (OSError(errno.ENOSPC, "full"), 0)]
+    ("fault", "player_name"),
+    [(BrokenAudioError(), "player-0.none"), (OSError(errno.ENOSPC, "full"), "player-1.m4a")],
+    ids=["broken", "full"],
 )
-def test_a_player_that_cannot_be_made_leaves_the_old_one(
-    fault: Exception, track: int | None, alice: User, monkeypatch: pytest.MonkeyPatch
+def test_a_player_that_cannot_be_made_is_none_or_made_later(
+    fault: Exception, player_name: str, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = make_recording(alice, track=0, player_name="player-1.m4a")
 
@@ -230,8 +233,7 @@ def test_a_player_that_cannot_be_made_leaves_the_old_one(
     monkeypatch.setattr(ingest, "take_in_safely", fail)
     ingest.make_player(recording.id)
     recording.refresh_from_db()
-    assert recording.player_path.exists()
-    assert (recording.player_name, recording.track) == ("player-1.m4a", track)
+    assert (recording.player_name, recording.track) == (player_name, 0)
 
 
 def test_no_player_is_made_for_a_deleted_recording(alice: User) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from asr_engine.results import LanguageGuess
 from asr_engine.tracks import ChannelMode, ChannelPlan, TrackSurvey
-from tests.fakes.recordings import claim_of, make_job, make_recording
+from tests.fakes.recordings import claim_of, make_job, make_recording, progress
 from transcription.errors import ConflictError, InvalidInputError
-from transcription.models import Job, Recording
-from transcription.services import tracks
+from transcription.models import Job, JobState, Recording, RevisionKind
+from transcription.services import jobs, tracks, transcripts
+from transcription.services.job_queue import Claim
 from transcription.services.uploads import CheckedAudio
 from webapp.accounts.models import User
 
@@ -45,18 +48,114 @@ def test_the_plan_follows_what_was_heard_and_chosen(alice: User) -> None:
     assert tracks.plan_for(recording) == ChannelPlan(1, ChannelMode.MIX)
 
 
-def test_another_track_is_transcribed_and_gets_a_player(
-    alice: User,
-    recording: Recording,
+def hear(language: str, kind: RevisionKind = RevisionKind.DRAFT) -> Claim:
+    """The job whose turn it is hears its first words, in `language`."""
+    claim = claim_of()
+    heard = progress(f"said in {language}", kind=kind)
+    jobs.store_progress(claim=claim, progress=replace(heard, language=LanguageGuess(language, 0.9)))
+    return claim
+
+
+def finish(language: str) -> None:
+    claim = hear(language)
+    refined = progress(f"said in {language}", kind=RevisionKind.REFINED)
+    jobs.store_progress(
+        claim=claim, progress=replace(refined, language=LanguageGuess(language, 0.9))
+    )
+    jobs.finish_job(claim=claim, model_name="scripted")
+
+
+def choose(recording: Recording, track: int = 1) -> Job:
+    return tracks.choose_track(recording=recording, track=track, requested_by=recording.owner)
+
+
+def state_of(recording: Recording) -> tuple[int | None, str, str, str]:
+    """What is said to be transcribed, its language, the text that is shown, and what plays."""
+    recording.refresh_from_db()
+    revision = transcripts.current_revision(recording)
+    text = " ".join(found.text for found in transcripts.segments_of(revision)) if revision else ""
+    return recording.track, recording.language, text, recording.player_name
+
+
+@pytest.fixture
+def transcribed(recording: Recording) -> Recording:
+    """The first track has been transcribed, in English."""
+    jobs.submit_job(recording=recording, requested_by=recording.owner)
+    finish("en")
+    return recording
+
+
+def test_a_choice_is_the_jobs_until_its_text_is_shown(
+    transcribed: Recording,
     sent: list[tuple[str, ...]],
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
+    before = state_of(transcribed)
+    assert before == (None, "en", "said in en", "player-0.m4a")
+    job = choose(transcribed)
+    assert tracks.plan_for(transcribed, chosen=job.track).track == 1
+    claim = hear("de")
+    assert state_of(transcribed) == before
+    assert not tracks.needs_player(transcribed)
     with django_capture_on_commit_callbacks(execute=True):
-        job = tracks.choose_track(recording=recording, track=1, requested_by=alice)
-    recording.refresh_from_db()
-    assert (recording.track, job.recording, job.requested_by) == (1, recording, alice)
-    assert ("transcription.make_player", str(recording.id)) in sent
+        jobs.store_progress(
+            claim=claim,
+            progress=replace(
+                progress("said in de", kind=RevisionKind.REFINED), language=LanguageGuess("de", 0.9)
+            ),
+        )
+        assert state_of(transcribed) == before
+        jobs.finish_job(claim=claim, model_name="scripted")
+    assert state_of(transcribed) == (1, "de", "said in de", "player-0.m4a")
+    assert sent.count(("transcription.make_player", str(transcribed.id))) == 1
+    assert tracks.needs_player(transcribed)
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["waiting", "begun"])
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["failed", "cancelled"])
+def test_a_choice_that_comes_to_nothing_leaves_all_as_it_was(
+    transcribed: Recording, *, is_begun: bool, is_cancelled: bool
+) -> None:
+    before = state_of(transcribed)
+    job = choose(transcribed)
+    claim = hear("de") if is_begun else claim_of()
+    if is_cancelled:
+        jobs.cancel_job(job=job, cancelled_by=transcribed.owner)
+        jobs.end_cancelled_job(claim=claim)
+    else:
+        jobs.fail_attempt(claim=claim, code="x", problem="X.", is_retryable=False)
+    assert state_of(transcribed) == before
+    assert tracks.plan_for(transcribed).track == 0
+    tracks.ask_for_players()
+    assert not tracks.needs_player(transcribed)
+
+
+def test_what_failed_is_tried_again_with_its_track(transcribed: Recording) -> None:
+    choose(transcribed)
+    jobs.fail_attempt(claim=claim_of(), code="x", problem="X.", is_retryable=False)
+    again = jobs.retry_job(recording=transcribed, requested_by=transcribed.owner)
+    assert again.track == 1
+    jobs.cancel_job(job=again, cancelled_by=transcribed.owner)
+    later = jobs.retry_job(recording=transcribed, requested_by=transcribed.owner)
+    assert later.track is None  # a cancelled choice is no wish
+
+
+def test_the_track_follows_text_that_is_shown_while_it_is_written(recording: Recording) -> None:
+    """Where there is no whole transcript, the first words of the new track are shown at once."""
+    choose(recording)
+    hear("de")
+    assert state_of(recording) == (1, "de", "said in de", "player-0.m4a")
     assert tracks.needs_player(recording)
+
+
+def test_a_track_without_speech_takes_nothing_away(transcribed: Recording) -> None:
+    before = state_of(transcribed)
+    job = choose(transcribed)
+    jobs.finish_job(claim=claim_of(), model_name="scripted")
+    assert state_of(transcribed) == before
+    assert transcribed.notice == jobs.TRACK_STANDS_NOTICE
+    job.refresh_from_db()
+    assert job.state == JobState.DONE
 
 
 @pytest.mark.parametrize("track", [2, -1])
@@ -83,8 +182,10 @@ def test_a_job_keeps_the_track_that_it_began_with(alice: User) -> None:
     assert job.recording.track is None
 
 
-def test_the_player_follows_the_choice(alice: User, recording: Recording) -> None:
-    tracks.choose_track(recording=recording, track=1, requested_by=alice)
+def test_the_player_follows_the_text(recording: Recording) -> None:
+    choose(recording)
+    hear("de")
+    recording.refresh_from_db()
     assert tracks.store_player(recording=recording, audio=SECOND)
     recording.refresh_from_db()
     assert (recording.player_name, recording.duration_ms) == ("player-1.webm", 90_000)
@@ -103,8 +204,11 @@ def test_a_lost_message_is_sent_again(
     recording: Recording,
     sent: list[tuple[str, ...]],
 ) -> None:
+    choose(recording)
+    hear("de")
     make_recording(alice)
-    tracks.choose_track(recording=recording, track=1, requested_by=alice)
+    recording.refresh_from_db()
+    sent.clear()
     tracks.ask_for_players()
     assert sent == [("transcription.make_player", str(recording.id))]
     tracks.store_player(recording=recording, audio=SECOND)
@@ -113,10 +217,19 @@ def test_a_lost_message_is_sent_again(
     assert sent == []
 
 
-def test_a_track_that_does_not_play_after_all_is_forgotten(
-    alice: User, recording: Recording
-) -> None:
-    tracks.choose_track(recording=recording, track=1, requested_by=alice)
-    tracks.forget_track(recording=recording)
+def test_another_tracks_sound_is_not_played_beside_the_text(recording: Recording) -> None:
+    """What cannot be played is not asked for again, but can be once more chosen."""
+    choose(recording)
+    hear("de")
     recording.refresh_from_db()
-    assert recording.track is None
+    assert tracks.store_no_player(recording=recording)
+    recording.refresh_from_db()
+    assert (recording.track, recording.player_path.exists()) == (1, False)
+    assert not tracks.needs_player(recording)
+    recording.track = 0
+    assert tracks.needs_player(recording)
+
+
+def test_removed_audio_needs_no_player(recording: Recording) -> None:
+    recording.track, recording.audio_removed_at = 1, timezone.now()
+    assert not tracks.needs_player(recording)
