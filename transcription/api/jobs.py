@@ -56,7 +56,10 @@ def create_job(request: ApiRequest, recording_id: UUID, asked: JobIn) -> HttpRes
     """Transcribe a recording again, from the start: another language, another track."""
     recording = selectors.access_editable_recording_by_id(request.auth, recording_id)
     if asked.track is None:
-        job = jobs.retry_job(recording=recording, requested_by=request.auth, options=asked.read())
+        options = jobs.options_again(
+            recording=recording, asked=asked.read(), given=asked.model_fields_set
+        )
+        job = jobs.retry_job(recording=recording, requested_by=request.auth, options=options)
     elif asked.model_fields_set == {"track"}:
         job = tracks.choose_track(recording=recording, track=asked.track, requested_by=request.auth)
     else:

@@ -83,6 +83,39 @@ def test_a_recording_is_transcribed_again_with_options(client_of: ClientOf, alic
     assert recording.finds_speakers
 
 
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ({}, ("", True, "hant", True, 3)),
+        ({"draft_only": True}, ("", True, "hant", True, 3)),
+        ({"language": "zh"}, ("zh", False, "hant", True, 3)),
+        ({"language": ""}, ("", False, "hant", True, 3)),
+        ({"chinese_script": "hans"}, ("", True, "hans", True, 3)),
+        ({"chinese_script": ""}, ("", True, "", True, 3)),
+        ({"speakers": "count"}, ("", True, "hant", True, None)),
+        ({"speakers": ""}, ("", True, "hant", False, None)),
+    ],
+    ids=["nothing", "draft", "language", "any-language", "hans", "as-usual", "count", "not-apart"],
+)
+def test_what_is_left_out_stays_as_it_was(
+    client_of: ClientOf, alice: User, asked: dict[str, object], kept: tuple[object, ...]
+) -> None:
+    recording = make_recording(
+        alice, mixes_languages=True, chinese_script="hant", finds_speakers=True, speaker_count=3
+    )
+    path = f"/api/v1/recordings/{recording.id}/jobs"
+    assert client_of(alice).post(path, asked, content_type=JSON).status_code == 201
+    recording.refresh_from_db()
+    assert kept == (
+        recording.requested_language,
+        recording.mixes_languages,
+        recording.chinese_script,
+        recording.finds_speakers,
+        recording.speaker_count,
+    )
+    assert Job.objects.get().language == kept[0]
+
+
 def test_a_second_job_at_once_is_a_conflict(client_of: ClientOf, alice: User) -> None:
     job = make_job(alice)
     path = f"/api/v1/recordings/{job.recording_id}/jobs"
@@ -91,7 +124,15 @@ def test_a_second_job_at_once_is_a_conflict(client_of: ClientOf, alice: User) ->
 
 
 @pytest.mark.parametrize(
-    "asked", [{"language": "??"}, {"speakers": "99"}, {"track": 7}, {"track": 0, "language": "en"}]
+    "asked",
+    [
+        {"language": "??"},
+        {"speakers": "99"},
+        {"chinese_script": "zh"},
+        {"track": 7},
+        {"track": 0, "language": "en"},
+    ],
+    ids=str,
 )
 def test_options_that_cannot_be_make_no_job(
     client_of: ClientOf, alice: User, asked: dict[str, object]

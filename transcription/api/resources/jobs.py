@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from ninja import Schema
@@ -11,7 +12,8 @@ from pydantic import Field
 
 from transcription.api.resources.recordings import OptionsIn, Problem
 from transcription.api.words import Whole
-from transcription.models import Job, JobState
+from transcription.models import ChineseScript, Job, JobState
+from transcription.services.job_options import JobOptions
 
 
 class JobOut(Schema):
@@ -62,8 +64,16 @@ class JobFilter(Schema):
 
 
 class JobIn(OptionsIn):
-    """A transcription from the start."""
+    """A transcription from the start. What is left out stays as it was for the recording."""
 
+    chinese_script: Annotated[
+        ChineseScript | Literal[""],
+        Field(description="Characters of Chinese; empty: those that are usual on this server."),
+    ] = ""
     track: Annotated[
         Whole | None, Field(ge=0, le=1000, description="Another audio track of the recording.")
     ] = None
+
+    def read(self) -> JobOptions:
+        """Raises InvalidInputError."""
+        return replace(super().read(), chinese_script=str(self.chinese_script))
