@@ -1,15 +1,17 @@
 """Names and terms: the organisation's glossary and those of one recording.
 
-They count for what is transcribed from then on. A phrase is there once, whatever its case: written
-anew, it takes the new spelling and weight.
+They count for what is heard from then on, also in a job that goes on: each slice of it reads them
+anew. A phrase is there once, whatever its case: written anew, it takes the new spelling and weight.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Final
 
 import structlog
@@ -31,6 +33,29 @@ MAX_PHRASE_LENGTH: Final = 100
 MAX_WEIGHT: Final = 10.0
 SHOWN_PROBLEMS: Final = 3
 """Lines that a refusal names."""
+HEADING: Final = ("phrase", "weight")
+EMPTY_LIST: Final = "The list is empty. Write one name or term a line."
+HOW_TO_WRITE: Final = (
+    "A line is one name or term, with its weight behind a comma if it has one: Helstone, 5. A term "
+    'that has commas, semicolons or numbers like it stands in quotation marks: "Catch, 22", 5.'
+)
+MORE_THAN_A_TERM: Final = "This is more than one term and its weight."
+DIGITS_PARTED: Final = (
+    "A comma between digits can be read in two ways: write a weight as 3.5, a term as "
+    '"10,000" in quotation marks.'
+)
+MARKS_UNEVEN: Final = (
+    "The quotation marks do not fit together: one that belongs to the term is written twice."
+)
+
+_SEPARATORS: Final = ("\t", ";；", ",，")
+"""What may stand before a weight. The first after which a number stands does: in `Hale; 3,5` the
+semicolon, where the comma is a decimal one."""
+_QUOTED_SIGNS: Final = '",;，；'
+_QUOTED: Final = re.compile(r'"((?:[^"]|"")*)"\s*(?:[\t;,；，]\s*"?([^"]*)"?)?')
+_WEIGHT: Final = re.compile(r"(?:\d|10)(?:[.,]\d+)?")
+_COLUMN_ENDS: Final = re.compile(r";|,(?!(?<=\d,)\d)")
+"""Not the comma in `10,000 Maniacs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +97,27 @@ def terms_of(recording: Recording | None) -> QuerySet[GlossaryTerm]:
 
 
 def read_terms(lines: Iterable[str]) -> list[Term]:
-    """Terms of a list: one a line, a weight behind a comma, a semicolon or a tab, or none.
+    """Terms of a list, or of a table with the heading `phrase,weight`.
 
-    Empty lines, lines that begin with `#` and a first line `phrase,weight` are passed over. A
-    phrase that comes twice counts as it came last. Raises InvalidInputError naming the lines that
-    are none.
+    In a list one stands in each line, a weight behind a comma, a semicolon or a tab, or none. In
+    quotation marks stands what would be taken apart otherwise. A heading says which of the three
+    parts the columns; its rows are CSV. Empty lines are passed over, and remarks: `# ` and
+    anything. A phrase that comes twice counts as it came last. Raises InvalidInputError naming
+    the lines that are none.
     """
     terms: dict[str, Term] = {}
     problems = []
+    separator: str | None = None
     for number, line in enumerate(lines, start=1):
-        text = line.strip().removeprefix("\ufeff")
-        if not text or text.startswith("#") or (number == 1 and _is_heading(text)):
+        text = line.removeprefix("\ufeff").strip()
+        if not text or _is_remark(text):
             continue
+        if separator is None:
+            separator = _separator_in_heading(text)
+            if separator:
+                continue
         try:
-            term = _read_term(text)
+            term = _read_row(text, separator) if separator else _read_line(text)
         except InvalidInputError as error:
             problems.append(f"Line {number}: {error.text}")
         else:
@@ -93,26 +125,44 @@ def read_terms(lines: Iterable[str]) -> list[Term]:
     if problems:
         more = len(problems) - SHOWN_PROBLEMS
         shown = problems[:SHOWN_PROBLEMS] + ([f"And {more} more."] if more > 0 else [])
-        raise InvalidInputError(f"Nothing was changed. {' '.join(shown)}")
+        raise InvalidInputError(f"Nothing was changed. {' '.join(shown)} {HOW_TO_WRITE}")
     return list(terms.values())
+
+
+def line_of(term: Term | GlossaryTerm) -> str:
+    """The term as a line of a list, which `read_terms` takes for it: the usual weight unsaid."""
+    phrase = _quoted(term.phrase)
+    return phrase if term.weight == DEFAULT_WEIGHT else f"{phrase}, {weight_text(term.weight)}"
+
+
+def table_of(terms: Iterable[Term | GlossaryTerm]) -> Iterator[str]:
+    """Lines of CSV with a heading, which `read_terms` takes for the same terms."""
+    yield ",".join(HEADING)
+    for term in terms:
+        yield f"{_quoted(term.phrase)},{weight_text(term.weight)}"
+
+
+def weight_text(weight: float) -> str:
+    """Every digit that it has and no others: 3, 3.5."""
+    return format(Decimal(str(weight)), "f").removesuffix(".0")
 
 
 def clean_term(phrase: str, weight: float = DEFAULT_WEIGHT) -> Term:
     """Raises InvalidInputError."""
-    cleaned = " ".join(
-        "".join(
-            " " if sign.isspace() else sign
-            for sign in unicodedata.normalize("NFC", phrase)
-            if sign.isspace() or unicodedata.category(sign)[0] != "C"
-        ).split()
+    visible = "".join(
+        " " if sign.isspace() else sign
+        for sign in phrase
+        if sign.isspace() or unicodedata.category(sign)[0] != "C"
     )
+    # At last: what stood on both sides of a sign that is gone may be one letter now.
+    cleaned = unicodedata.normalize("NFC", " ".join(visible.split()))
     if not spoken_units(cleaned):
         raise InvalidInputError("A term needs at least one letter or digit.")
     if len(cleaned) > MAX_PHRASE_LENGTH:
         raise InvalidInputError(f"A term has at most {MAX_PHRASE_LENGTH} characters.")
     if not 0 <= weight <= MAX_WEIGHT:
         raise InvalidInputError(f"A weight lies between 0 and {MAX_WEIGHT:g}.")
-    return Term(cleaned, weight)
+    return Term(cleaned, abs(weight))  # -0.0 is none that a list can say
 
 
 def write_terms(
@@ -157,13 +207,14 @@ def write_terms(
         GlossaryTerm.objects.bulk_create(fresh)
         written = Written(added=len(fresh), changed=len(changed), removed=len(dropped))
         _record_writing(recording, written, written_by)
-    log.info(
-        "glossary_written",
-        recording=str(recording.id) if recording else "",
-        added=written.added,
-        changed=written.changed,
-        removed=written.removed,
-    )
+    if written_by is not None:  # a command says so itself
+        log.info(
+            "glossary_written",
+            recording=str(recording.id) if recording else "",
+            added=written.added,
+            changed=written.changed,
+            removed=written.removed,
+        )
     return written
 
 
@@ -214,30 +265,81 @@ def _record_writing(recording: Recording | None, written: Written, written_by: U
         record_act(act=Act.GLOSSARY_CHANGED, actor=written_by, detail=asdict(written))
 
 
-def _is_heading(text: str) -> bool:
-    return text.casefold().replace('"', "").replace(" ", "").startswith("phrase,weight")
+def _is_remark(text: str) -> bool:
+    """`# people`, not `#MeToo`."""
+    return text.startswith("#") and not text.lstrip("#")[:1].strip()
 
 
-def _read_term(text: str) -> Term:
-    """The term of one line. Raises InvalidInputError."""
-    if text.startswith('"'):
-        fields = next(csv.reader([text], delimiter=";" if '";' in text else ","))
-        written = "".join(fields[1:2]).strip()
-        weight = _weight(written) if written else DEFAULT_WEIGHT
-        if weight is None:
-            raise InvalidInputError("A weight is a number.")
-        return clean_term(fields[0], weight)
+def _separator_in_heading(text: str) -> str:
+    """What parts `phrase` and `weight` there, or "" where `text` is no heading."""
     for separator in "\t;,":
-        phrase, _, written = text.rpartition(separator)
-        weight = _weight(written)
-        if phrase and weight is not None:
-            return clean_term(phrase, weight)
-    return clean_term(text.rstrip("\t;,"))
+        fields = _fields(text, separator) or []
+        if tuple(field.strip().casefold() for field in fields) == HEADING:
+            return separator
+    return ""
 
 
-def _weight(written: str) -> float | None:
-    """The number, with a decimal point or comma, or None."""
+def _fields(text: str, separator: str) -> list[str] | None:
+    """Of a row of CSV; None where its quotation marks do not fit."""
     try:
-        return float(written.replace(",", "."))
-    except ValueError:
+        return next(csv.reader([text], delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error:
         return None
+
+
+def _read_row(text: str, separator: str) -> Term:
+    """The term of one row of a table. Raises InvalidInputError."""
+    fields = _fields(text, separator)
+    if fields is None:
+        raise InvalidInputError(MARKS_UNEVEN)
+    phrase, written, *others = [*fields, ""]
+    if any(other.strip() for other in others):
+        raise InvalidInputError(MORE_THAN_A_TERM)
+    return clean_term(phrase, _weight(written) if written.strip() else DEFAULT_WEIGHT)
+
+
+def _read_line(text: str) -> Term:
+    """The term of one line of a list. Raises InvalidInputError."""
+    text = text.rstrip("".join((" ", *_SEPARATORS)))
+    if text.startswith('"'):
+        found = _QUOTED.fullmatch(text)
+        if found is None:
+            raise InvalidInputError(MARKS_UNEVEN)
+        phrase, written = found[1].replace('""', '"'), found[2]
+        return clean_term(phrase, _weight(written) if written else DEFAULT_WEIGHT)
+    phrase, weight = text, DEFAULT_WEIGHT
+    for separators in _SEPARATORS:
+        end = max(text.rfind(separator) for separator in separators)
+        if end >= 0 and _is_number(text[end + 1 :]):
+            if text[end] in ",，" and text[:end][-1:].isdigit() and text[end + 1].isdigit():
+                raise InvalidInputError(DIGITS_PARTED)
+            phrase, weight = text[:end].rstrip(), _weight(text[end + 1 :])
+            break
+    ends = [found.end() for found in _COLUMN_ENDS.finditer(phrase)]
+    # One with a space behind it is a term's own, as in `Hale, Thornton & Co`.
+    if len(ends) > 1 or any(not phrase[end : end + 1].isspace() for end in ends) or "\t" in phrase:
+        raise InvalidInputError(MORE_THAN_A_TERM)
+    return clean_term(phrase, weight)
+
+
+def _quoted(phrase: str) -> str:
+    """In quotation marks, where it would be taken apart or passed over without them."""
+    if phrase.startswith("#") or any(sign in phrase for sign in _QUOTED_SIGNS):
+        return '"{}"'.format(phrase.replace('"', '""'))
+    return phrase
+
+
+def _is_number(written: str) -> bool:
+    """Also one that is no weight: `Boeing, 747` is refused, not taken for a term of two words."""
+    try:
+        float(written.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _weight(written: str) -> float:
+    """The number, with a decimal point or comma. Raises InvalidInputError."""
+    if not _WEIGHT.fullmatch(written.strip()):
+        raise InvalidInputError(f"“{written.strip()[:20]}” is no weight from 0 to {MAX_WEIGHT:g}.")
+    return float(written.replace(",", "."))

@@ -18,7 +18,7 @@ from webapp.accounts.models import User
 
 def glossary(*arguments: str) -> str:
     output = StringIO()
-    call_command("glossary", *arguments, stdout=output, stderr=StringIO())
+    call_command("glossary", *arguments, stdout=output)
     return output.getvalue()
 
 
@@ -33,6 +33,47 @@ def test_a_list_is_imported_listed_and_exported(tmp_path: Path, db: None) -> Non
     file.write_text(exported)
     glossary("import", str(file))
     assert glossary("export") == exported
+
+
+def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, db: None) -> None:
+    phrases = [
+        "Catch; 22",
+        "A; 2",
+        "#MeToo",
+        '"Al" Y',
+        "a, b",
+        "王小明，5",
+        "10,000",
+        "Windows, 11",
+    ]
+    GlossaryTerm.objects.bulk_create(GlossaryTerm(phrase=phrase) for phrase in phrases)
+    file = tmp_path / "glossary.csv"
+    for action in ("export", "list"):
+        written = glossary(action)
+        file.write_text(written, encoding="utf-8")
+        assert glossary("import", str(file), "--replace") == "0 added, 0 changed, 0 deleted\n"
+        assert glossary(action) == written
+
+
+@pytest.mark.parametrize("text", ["", "\n# nobody\n", "phrase,weight\n"])
+def test_an_empty_list_replaces_nothing(tmp_path: Path, db: None, text: str) -> None:
+    GlossaryTerm.objects.create(phrase="Hale")
+    file = tmp_path / "people.csv"
+    file.write_text(text)
+    for arguments in ((), ("--replace",)):
+        with pytest.raises(CommandError, match="The list is empty"):
+            glossary("import", str(file), *arguments)
+    assert glossary("list") == "Hale\n"
+
+
+def test_the_answer_is_all_that_is_printed(
+    tmp_path: Path, db: None, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text("Hale\n")
+    assert glossary("import", str(file)) == "1 added, 0 changed, 0 deleted\n"
+    assert capsys.readouterr() == ("", "")
+    assert caplog.records == []
 
 
 def test_a_recording_has_its_own(

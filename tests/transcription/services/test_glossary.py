@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,21 +52,93 @@ def phrases(recording: Recording | None = None) -> list[str]:
         ('"Hale, 1855",4', "Hale, 1855", 4.0),
         ("Helstone,", "Helstone", DEFAULT_WEIGHT),
         ("\ufeff万达", "万达", DEFAULT_WEIGHT),
-        ("Müller", "Müller", DEFAULT_WEIGHT),
+        ("Mu\u0308ller", "Müller", DEFAULT_WEIGHT),
+        ("e\u200d\u0301", "é", DEFAULT_WEIGHT),
+        ("王小明，5", "王小明", 5.0),
+        ("王小明；2.5", "王小明", 2.5),
+        ("#MeToo", "#MeToo", DEFAULT_WEIGHT),
+        ("C#, 4", "C#", 4.0),
+        ('"# 1 fan"; "3,5"', "# 1 fan", 3.5),
+        ('"Catch; 22"', "Catch; 22", DEFAULT_WEIGHT),
+        ('"10,000", 2', "10,000", 2.0),
+        ('"""Weird Al"" Yankovic"', '"Weird Al" Yankovic', DEFAULT_WEIGHT),
+        ("10,000 Maniacs", "10,000 Maniacs", DEFAULT_WEIGHT),
+        ("Boeing, 747, 5", "Boeing, 747", 5.0),
+        ("Hale, 0", "Hale", 0.0),
+        ("phrase, 4", "phrase", 4.0),
     ],
 )
 def test_a_line_is_a_phrase_and_perhaps_a_weight(line: str, phrase: str, weight: float) -> None:
     assert glossary.read_terms([line]) == [Term(phrase, weight)]
 
 
+@pytest.mark.parametrize(
+    ("heading", "row", "phrase", "weight"),
+    [
+        ("phrase,weight", "Catch; 22,4", "Catch; 22", 4.0),
+        ("phrase,weight", '"Hale, 1855",', "Hale, 1855", DEFAULT_WEIGHT),
+        ("phrase,weight", "Boeing 747,5", "Boeing 747", 5.0),
+        ("phrase,weight", "王小明，5", "王小明，5", DEFAULT_WEIGHT),
+        ("phrase;weight", "Helstone;3,5", "Helstone", 3.5),
+        ("phrase;weight", "Hale, Thornton & Co", "Hale, Thornton & Co", DEFAULT_WEIGHT),
+        ('\ufeff"Phrase"; "Weight"', "Helstone;", "Helstone", DEFAULT_WEIGHT),
+        ("phrase\tweight", "A; 2\t7", "A; 2", 7.0),
+    ],
+)
+def test_a_heading_says_what_parts_the_columns(
+    heading: str, row: str, phrase: str, weight: float
+) -> None:
+    assert glossary.read_terms(["", heading, row]) == [Term(phrase, weight)]
+
+
 def test_heading_remarks_and_empty_lines_are_passed_over() -> None:
-    assert glossary.read_terms(["phrase,weight", "", "# people", "Hale"]) == [Term("Hale")]
+    lines = ["# list", "phrase,weight", "", "# people", "#", "## places", "Hale"]
+    assert glossary.read_terms(lines) == [Term("Hale")]
 
 
-@pytest.mark.parametrize("line", ["—", "Hale, 11", "Hale, -1", "Hale, nan", "x" * 101, '"Hale",x'])
-def test_a_bad_line_is_named(line: str) -> None:
-    with pytest.raises(InvalidInputError, match="Line 2: "):
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("—", "at least one letter"),
+        ("x" * 101, "at most 100"),
+        ("Hale, 11", "“11” is no weight"),
+        ("Boeing; 747", "“747” is no weight"),
+        ("Hale, 10.5", "between 0 and 10"),
+        ("Hale, -1", "“-1” is no weight"),
+        ("Hale, nan", "“nan” is no weight"),
+        ('"Hale",x', "“x” is no weight"),
+        ("10,000", "digits can be read in two ways"),
+        ("Hale, 3,5", "digits can be read in two ways"),
+        ("10，5", "digits can be read in two ways"),
+        ("name,email,team", "more than one term"),
+        ("Anna Müller,anna@example.org,Sales", "more than one term"),
+        ("Anna,anna@example.org", "more than one term"),
+        ("Anna\tMüller", "more than one term"),
+        ("Anna, Bob, Carol", "more than one term"),
+        ('"Hale', "quotation marks do not fit"),
+        ('"Weird Al" Yankovic', "quotation marks do not fit"),
+    ],
+)
+def test_a_bad_line_is_named_with_what_to_write(line: str, said: str) -> None:
+    with pytest.raises(InvalidInputError) as refusal:
         glossary.read_terms(["Thornton", line])
+    assert "Line 2: " in refusal.value.text
+    assert said in refusal.value.text
+    assert refusal.value.text.endswith('quotation marks: "Catch, 22", 5.')
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("10,000", "“000” is no weight"),
+        ("Hale, Thornton & Co", "“Thornton & Co” is no weight"),
+        ("Hale,3,5", "more than one term"),
+        ('"Hale,3', "quotation marks do not fit"),
+    ],
+)
+def test_a_row_that_its_heading_does_not_fit_is_refused(row: str, said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        glossary.read_terms(["phrase,weight", row])
 
 
 def test_of_many_bad_lines_a_few_are_named() -> None:
@@ -71,17 +146,64 @@ def test_of_many_bad_lines_a_few_are_named() -> None:
         glossary.read_terms(["?"] * 10)
 
 
-@given(st.text(min_size=1, max_size=60), st.floats(0, 10))
-def test_what_a_term_says_as_a_line_is_read_as_that_term(phrase: str, weight: float) -> None:
-    weight = float(f"{weight:g}")
-    try:
-        term = glossary.clean_term(phrase, weight)
-    except InvalidInputError:
-        return
-    if term.phrase[0] in '"#' or term.phrase.casefold().startswith("phrase"):
-        return
-    line = GlossaryTerm(phrase=term.phrase, weight=term.weight).line
-    assert glossary.read_terms([line]) == [term]
+PHRASES = st.one_of(
+    st.text(min_size=1, max_size=60),
+    # What a reader could take for something else.
+    st.text(alphabet="aB1，；、,;\t\"'#. -", min_size=1, max_size=12),
+    st.sampled_from(
+        ["phrase,weight", "phrase;weight", "phrase", "10,000", "#MeToo", "# 1", "A; 2"]
+    ),
+)
+TERMS = st.lists(st.tuples(PHRASES, st.floats(0, 10) | st.sampled_from([3.0, -0.0])), max_size=5)
+
+
+def cleaned(written: list[tuple[str, float]]) -> list[Term]:
+    """Those that are terms, each phrase once."""
+    terms: dict[str, Term] = {}
+    for phrase, weight in written:
+        with contextlib.suppress(InvalidInputError):
+            term = glossary.clean_term(phrase, weight)
+            terms.setdefault(term.key, term)
+    return list(terms.values())
+
+
+@given(TERMS)
+def test_an_exported_table_is_read_as_the_same_terms(written: list[tuple[str, float]]) -> None:
+    terms = cleaned(written)
+    table = "\r\n".join(glossary.table_of(terms))
+    assert glossary.read_terms(table.splitlines()) == terms
+
+
+@given(TERMS)
+def test_a_list_to_change_is_read_as_the_same_terms(written: list[tuple[str, float]]) -> None:
+    terms = cleaned(written)
+    text = "\n".join(glossary.line_of(term) for term in terms)
+    assert glossary.read_terms(text.splitlines()) == terms
+
+
+@given(TERMS)
+def test_others_read_the_exported_table_as_csv(written: list[tuple[str, float]]) -> None:
+    terms = cleaned(written)
+    rows = list(csv.reader(glossary.table_of(terms)))
+    assert rows[0] == ["phrase", "weight"]
+    assert [(phrase, float(weight)) for phrase, weight in rows[1:]] == [
+        (term.phrase, term.weight) for term in terms
+    ]
+
+
+@pytest.mark.parametrize(
+    ("weight", "text"),
+    [
+        (3.0, "3"),
+        (3.5, "3.5"),
+        (10.0, "10"),
+        (0.0, "0"),
+        (1e-5, "0.00001"),
+        (2.1234567, "2.1234567"),
+    ],
+)
+def test_a_weight_has_the_digits_that_it_needs(weight: float, text: str) -> None:
+    assert glossary.weight_text(weight) == text
 
 
 # Writing ------------------------------------------------------------------------------------------

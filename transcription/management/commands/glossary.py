@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -49,12 +48,10 @@ class Command(BaseCommand):
                 self._import(recording, options["file"], replaces_all=options["replace"])
             case "list":
                 for term in glossary.terms_of(recording):
-                    self.stdout.write(term.line)
+                    self.stdout.write(glossary.line_of(term))
             case "export":
-                writer = csv.writer(self.stdout, lineterminator="")
-                writer.writerow(["phrase", "weight"])
-                for term in glossary.terms_of(recording):
-                    writer.writerow([term.phrase, f"{term.weight:g}"])
+                for line in glossary.table_of(glossary.terms_of(recording)):
+                    self.stdout.write(line)
 
     def _import(self, recording: Recording | None, file: str, *, replaces_all: bool) -> None:
         try:
@@ -64,15 +61,18 @@ class Command(BaseCommand):
         except UnicodeDecodeError:
             raise CommandError(f"{file} is no text. Save it as UTF-8.") from None
         try:
+            terms = glossary.read_terms(text.splitlines())
+            if not terms:  # with --replace it would delete all: rather a file that was not written
+                raise CommandError(f"Nothing was changed. {glossary.EMPTY_LIST}")
             written = glossary.write_terms(
                 recording=recording,
-                terms=glossary.read_terms(text.splitlines()),
+                terms=terms,
                 written_by=None,
                 replaces_all=replaces_all,
             )
         except ProductError as error:
             raise CommandError(error.text) from error
-        self.stderr.write(
+        self.stdout.write(
             f"{written.added} added, {written.changed} changed, {written.removed} deleted"
         )
 
