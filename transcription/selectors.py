@@ -66,11 +66,11 @@ def shares_with(user: User) -> QuerySet[Share]:
 
 
 def recordings_visible_to(user: Viewer) -> QuerySet[Recording]:
-    """For lists: their own and what they may read; neither the trash nor what they opened as
-    administrator."""
+    """For lists: their own and what they may read, by when it was recorded, the newest first;
+    neither the trash nor what they opened as administrator."""
     if not isinstance(user, User) or not user.is_active:
         return Recording.objects.none()
-    return _recordings().filter(_reads_recording(user))
+    return _recordings().filter(_reads_recording(user)).order_by("-recorded_at", "-created_at")
 
 
 def access_recording_by_id(user: Viewer, recording_id: UUID | str) -> Recording:

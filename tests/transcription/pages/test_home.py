@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -16,6 +17,7 @@ from transcription.models import (
     JobState,
     LiveSession,
     LiveState,
+    Recording,
     RecordingState,
     Upload,
     UploadState,
@@ -67,6 +69,21 @@ def test_line_of_text_is_more_than_a_first_short_segment(alice: User, client_of:
     page = text_of(client_of(alice))
     assert "Lobsters. They walk in a row. Nobody counts them." in page
     assert "龙虾。它们排成一行。" in page
+
+
+def test_list_tells_and_follows_when_it_was_recorded_as_the_recording_s_page_does(
+    alice: User, client_of: ClientOf
+) -> None:
+    """A live session becomes a recording when it ends, long after it began."""
+    began = timezone.now() - timedelta(hours=3)
+    make_recording(alice, "Uploaded meanwhile")
+    live = make_recording(alice, "Long meeting")
+    Recording.objects.filter(id=live.id).update(recorded_at=began)
+    page = text_of(client_of(alice))
+    assert page.index("Uploaded meanwhile") < page.index("Long meeting")
+    shown = f'<time datetime="{began.isoformat()}"'
+    assert shown in page[page.index("Long meeting") :]
+    assert shown in text_of(client_of(alice), f"/recordings/{live.id}/")
 
 
 def test_recording_without_speech_says_so_in_the_list(alice: User, client_of: ClientOf) -> None:
