@@ -78,3 +78,59 @@ test("other letters begin anew", () => {
   room.reset();
   assert.deepEqual(textsOf(room.shown(linesOf(4), 4)), ["0.0", "0.1", "0.2", "0.3"]);
 });
+
+test("refined words that need fewer lines show, and what stands below them stays", () => {
+  const room = new RoomLines();
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 3, 1), 3)), ["1.1", "1.2", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 1, 1), 3)), ["1.0", "", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 1, 2), 3)), ["1.0", "2.0", "2.1"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 1, 3), 3)), ["2.0", "2.1", "2.2"]);
+});
+
+test("of refined words whose first rows have left the screen the last are shown", () => {
+  const room = new RoomLines();
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 3, 2), 3)), ["1.2", "2.0", "2.1"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 2, 2), 3)), ["1.1", "2.0", "2.1"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 1, 2), 3)), ["1.0", "2.0", "2.1"]);
+});
+
+test("refined words between others keep their rows", () => {
+  const room = new RoomLines();
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 2, 1), 4)), ["0.0", "1.0", "1.1", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 1, 1), 4)), ["0.0", "1.0", "", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 0, 1), 4)), ["0.0", "", "", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 2, 1), 4)), ["0.0", "1.0", "1.1", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 3, 1), 4)), ["1.0", "1.1", "1.2", "2.0"]);
+});
+
+test("an empty row below words that became more stays, so that nothing moves down", () => {
+  const room = new RoomLines();
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 2, 1), 4)), ["0.0", "1.0", "1.1", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(1, 1, 1), 4)), ["0.0", "1.0", "", "2.0"]);
+  assert.deepEqual(textsOf(room.shown(linesOf(2, 1, 1), 4)), ["0.1", "1.0", "", "2.0"]);
+});
+
+test("whatever is refined, no line of another utterance moves down or comes back", () => {
+  const room = new RoomLines();
+  let random = 7;
+  const upTo = (most) => (random = (random * 48271) % 2147483647) % most;
+  const counts = [];
+  let before = new Map();
+  for (let step = 0; step < 2000; step += 1) {
+    if (counts.length === 0 || upTo(3) === 0) counts.push(1);
+    const changed = upTo(2) === 0 ? counts.length - 1 : Math.max(0, counts.length - 1 - upTo(4));
+    const isLast = changed === counts.length - 1;
+    counts[changed] = isLast ? counts[changed] + upTo(2) : Math.max(1, counts[changed] - upTo(3));
+    const shown = room.shown(linesOf(...counts), 4);
+    const after = new Map(
+      shown.map((line, row) => [line.text, { row, line }]).filter(([text]) => text !== ""),
+    );
+    const oldest = Math.min(...[...before.values()].map(({ line }) => line.utterance));
+    for (const [text, { row, line }] of after) {
+      if (line.utterance === changed || before.size === 0) continue;
+      assert.ok(line.utterance >= oldest);
+      assert.ok(row <= (before.get(text)?.row ?? 4));
+    }
+    before = after;
+  }
+});
