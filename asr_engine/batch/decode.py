@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
+from asr_engine.batch.damage import MAX_HOLE_S, MIN_HOLE_S, MIN_LOST_S, Damage
+from asr_engine.batch.headers import mp3_frames, wav_sound
 from asr_engine.errors import (
     BrokenAudioError,
     EmptyAudioError,
@@ -43,19 +45,37 @@ WAV_PCM: Final = 1
 
 BLOCK_SAMPLES: Final = SAMPLE_RATE
 """Samples in each block but the last: one second."""
-MAX_FILLED_GAP_S: Final = 600
-"""A jump of time stamps beyond this is a fault of the stamps, not a hole in the sound."""
-MIN_FILLED_GAP_S: Final = 0.1
+GUESSED: Final = frozenset({"aac", "ac3", "eac3", "amr", "ogg"})
+"""Containers that state no length: the library guesses it by the bit rate, or by what is there."""
+DAMAGED_SHARE: Final = 0.01
+"""Share of packets that do not decode above which the recording is called damaged."""
+MIN_MISSING_S: Final = 1.0
+"""A stated length is not wrong before it errs by this much."""
 READ_BYTES: Final = 1 << 18
 
 
 class _NamelessFile:
-    """What FFmpeg may do with an open file. It guesses by content, since there is no name."""
+    """What FFmpeg may do with an open file. It guesses by content, since there is no name.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.read = file.read
+    `unsized_at`: offset of four bytes of size that are read as "to the end of the file".
+    """
+
+    def __init__(self, file: BinaryIO, *, unsized_at: int | None) -> None:
+        self._file = file
+        self._unsized_at = unsized_at
         self.seek = file.seek
         self.tell = file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        at = self._file.tell()
+        read = self._file.read(size)
+        if self._unsized_at is None or at >= self._unsized_at + 4:
+            return read
+        changed = bytearray(read)
+        end = min(len(read), self._unsized_at + 4 - at)
+        for place in range(max(0, self._unsized_at - at), end):
+            changed[place] = 0xFF
+        return bytes(changed)
 
 
 @dataclass(slots=True)
@@ -64,8 +84,14 @@ class AudioSource:
 
     container: Any
     stream: Any
+    damage: Damage
+    own_stated_s: float | None = None
+    """Length by the header of a WAV or MP3, which the library does not tell as it is."""
+    has_true_header: bool = True
+    """Not so in a WAV that holds more than its header states."""
     bad_packets: int = 0
     good_packets: int = 0
+    decoded_s: float = 0.0
 
     @property
     def track(self) -> int:
@@ -84,6 +110,29 @@ class AudioSource:
         if self.container.duration is None:
             return None
         return max(0.0, float(self.container.duration) / av.time_base)
+
+    @property
+    def missing_of_s(self) -> float | None:
+        """Once all is decoded: the length that the header states where the recording ends before
+        it. None where it does not, or where none is stated.
+        """
+        name = self.container.format.name.split(",")[0]
+        stated_s = self.own_stated_s
+        if stated_s is None and name not in GUESSED | {"mp3", "wav"}:
+            stated_s = self._track_s or self.declared_s
+        held_s = max(self.decoded_s, self.damage.other_end_s - _origin_s(self))
+        return stated_s if stated_s and stated_s - held_s > MIN_MISSING_S else None
+
+    @property
+    def _track_s(self) -> float | None:
+        duration = self.stream.duration
+        return None if duration is None else float(duration * self.stream.time_base)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Once all is decoded: whether sound of the recording was lost, in it or at its end."""
+        is_bad = self.bad_packets > DAMAGED_SHARE * self.good_packets
+        return is_bad or self.damage.lost_s > MIN_LOST_S or self.missing_of_s is not None
 
     @property
     def has_video(self) -> bool:
@@ -112,10 +161,13 @@ def open_audio(path: Path, *, track: int | None = None) -> Iterator[AudioSource]
         if not head:
             raise EmptyAudioError
         _check_wav(head)
+        wav = wav_sound(file)
+        frames = mp3_frames(file)
         file.seek(0)
+        nameless = _NamelessFile(file, unsized_at=wav.size_at if wav and wav.is_short else None)
         options = {"format_whitelist": ",".join(CONTAINERS), "protocol_whitelist": ""}
         try:
-            container = av.open(_NamelessFile(file), options=options, buffer_size=READ_BYTES)
+            container = av.open(nameless, options=options, buffer_size=READ_BYTES)
         except (av.FFmpegError, ValueError):
             if any(head[at : at + len(magic)] == magic for at, magic in SIGNATURES):
                 raise BrokenAudioError("the container does not open") from None
@@ -125,7 +177,17 @@ def open_audio(path: Path, *, track: int | None = None) -> Iterator[AudioSource]
             if stream.codec_context is None:
                 raise BrokenAudioError("no decoder for this codec")
             stream.codec_context.thread_type = "AUTO"
-            yield AudioSource(container, stream)
+            source = AudioSource(container, stream, Damage(container, stream))
+            if wav is not None:
+                source.own_stated_s, source.has_true_header = wav.stated_s, not wav.is_short
+            elif frames is not None and container.format.name == "mp3":
+                source.own_stated_s = frames * _mp3_frame_s(stream)
+            yield source
+
+
+def _mp3_frame_s(stream: Any) -> float:
+    rate = stream.codec_context.sample_rate
+    return (1152 if rate >= 32_000 else 576) / rate if rate else 0.0
 
 
 def _track(container: Any, track: int | None) -> Any:
@@ -254,12 +316,13 @@ def _pieces(source: AudioSource, *, origin_s: float | None) -> Iterator[NDArray[
         if frame.time is not None:
             origin_s = frame.time if origin_s is None else origin_s
             gap_s = frame.time - origin_s - position_s
-            if MIN_FILLED_GAP_S < gap_s < MAX_FILLED_GAP_S:
+            if MIN_HOLE_S < gap_s < MAX_HOLE_S:
                 yield np.zeros((1, round(gap_s * SAMPLE_RATE)), np.float32)
                 position_s += gap_s
-            elif gap_s >= MAX_FILLED_GAP_S:
+            elif gap_s >= MAX_HOLE_S:
                 origin_s += gap_s
         position_s += frame.samples / frame.sample_rate
+        source.decoded_s = position_s
         frame_shape = (frame.format.name, frame.sample_rate, frame.layout.name)
         if frame_shape != shape:
             if resampler is not None:
@@ -293,18 +356,26 @@ def _frames(source: AudioSource) -> Iterator[Any]:
     """Decoded frames; packets that do not decode are counted and left out."""
     import av
 
-    packets = source.container.demux(source.stream)
+    damage = source.damage
+    packets = source.container.demux()  # of all tracks: their bytes are no damage to this one
     while True:
         try:
             packet = next(packets)
         except (StopIteration, av.FFmpegError):
             return  # the end, or what is left of a truncated container
+        damage.read(packet)
+        if packet.stream_index != source.stream.index:
+            continue
         try:
             frames = packet.decode()
         except (av.FFmpegError, ValueError):
-            source.bad_packets += 1
+            if not damage.is_pause(packet):
+                source.bad_packets += 1
+                damage.bad(packet)
             continue
-        source.good_packets += bool(packet.size)
+        if packet.size:
+            source.good_packets += 1
+            damage.good(packet)
         yield from frames
 
 

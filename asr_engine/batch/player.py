@@ -98,11 +98,13 @@ def _codec(audio: AudioSource) -> str:
 
 
 def _is_plain(audio: AudioSource) -> bool:
-    """Undamaged, mono or stereo, and starting with the recording, so that a copy of the track
-    alone keeps the clock."""
+    """Undamaged, of a true length, mono or stereo, and starting with the recording, so that a copy
+    of the track alone keeps the clock."""
     import av
 
-    if audio.bad_packets or audio.stream.codec_context.layout.nb_channels > 2:
+    if audio.bad_packets or audio.damage.lost_s or not audio.has_true_header:
+        return False
+    if audio.stream.codec_context.layout.nb_channels > 2:
         return False
     started, track = audio.container.start_time, audio.stream.start_time
     if started is None or track is None:

@@ -9,23 +9,20 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
 
 from asr_engine.audio import SAMPLE_RATE, samples_to_ms
 from asr_engine.batch import confined
 from asr_engine.batch.decode import decode_source, open_audio
 from asr_engine.errors import AudioTooLongError, BrokenAudioError, EmptyAudioError
 
-DAMAGED_SHARE: Final = 0.01
-"""Share of packets that do not decode above which the recording is called damaged."""
-
 
 @dataclass(frozen=True, slots=True)
 class AudioProbe:
     """A recording that can be decoded. `duration_ms` counts decoded samples.
 
-    `declared_ms` is what the container states, if anything; `is_damaged` says that parts of it did
-    not decode.
+    `declared_ms` is what the container states or the library guesses, if anything. `is_damaged`
+    says that parts of it were lost; `missing_of_ms` is the length that its header states where
+    it ends before that, else None.
     """
 
     container: str
@@ -37,6 +34,7 @@ class AudioProbe:
     audio_tracks: int
     has_video: bool
     is_damaged: bool
+    missing_of_ms: int | None
 
 
 def probe(path: Path, *, max_duration_s: float, track: int | None = None) -> AudioProbe:
@@ -55,7 +53,7 @@ def probe(path: Path, *, max_duration_s: float, track: int | None = None) -> Aud
         if source.bad_packets > source.good_packets:
             raise BrokenAudioError("most packets do not decode")
         context = source.stream.codec_context
-        declared_s = source.declared_s
+        declared_s, missing_of_s = source.declared_s, source.missing_of_s
         return AudioProbe(
             container=source.container.format.name.split(",")[0],
             codec=context.codec.canonical_name,
@@ -65,7 +63,8 @@ def probe(path: Path, *, max_duration_s: float, track: int | None = None) -> Aud
             channels=context.layout.nb_channels,
             audio_tracks=len(source.container.streams.audio),
             has_video=source.has_video,
-            is_damaged=source.bad_packets > DAMAGED_SHARE * source.good_packets,
+            is_damaged=source.is_damaged,
+            missing_of_ms=None if missing_of_s is None else round(missing_of_s * 1000),
         )
 
 

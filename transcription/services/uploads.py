@@ -56,6 +56,10 @@ CHECK_FAILED_PROBLEM: Final = (
 DAMAGED_NOTICE: Final = (
     "Parts of this recording are damaged and could not be decoded; their words are missing."
 )
+SHORT_NOTICE: Final = (
+    "This recording states a length of {stated} but holds {held}: the rest is cut off or damaged, "
+    "and its words are missing."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,16 @@ class CheckedAudio:
     media_type: str
     is_damaged: bool
     tracks: tuple[TrackSurvey, ...] = ()
+    missing_of_ms: int | None = None
+    """The length that its header states, where the recording holds less."""
+
+    @property
+    def notice(self) -> str:
+        """What the owner is told of sound that was lost; empty where none was."""
+        if self.missing_of_ms is not None:
+            stated, held = _clock(self.missing_of_ms), _clock(self.duration_ms)
+            return SHORT_NOTICE.format(stated=stated, held=held)
+        return DAMAGED_NOTICE if self.is_damaged else ""
 
 
 def create_upload(
@@ -206,7 +220,7 @@ def accept_upload(*, upload: Upload, audio: CheckedAudio) -> Recording:
         media_type=audio.media_type,
         player_name=audio.player_name,
         tracks=[track.as_json() for track in audio.tracks],
-        notice=DAMAGED_NOTICE if audio.is_damaged else "",
+        notice=audio.notice,
         expires_at=upload.recording_expires_at,
     )
     storage.move_folder(upload.folder, recording.folder)
@@ -269,6 +283,13 @@ def ask_for_checks(*, silent_for: timedelta) -> None:
     ).values_list("id", flat=True)
     for upload_id in silent:
         send(Task.CHECK_UPLOAD, str(upload_id), expires_s=CHECK_SILENCE.total_seconds())
+
+
+def _clock(length_ms: int) -> str:
+    minutes, seconds = divmod(length_ms // 1000, 60)
+    if minutes < 60:
+        return f"{minutes}:{seconds:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
 def _move(upload_id: UUID, to: UploadState, **fields: object) -> bool:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -182,6 +183,28 @@ def test_an_accepted_upload_becomes_a_queued_recording(alice: User) -> None:
     assert recording.state == RecordingState.QUEUED
     with pytest.raises(ConflictError):
         uploads.cancel_upload(upload=upload)
+
+
+@pytest.mark.parametrize(
+    ("audio", "notice"),
+    [
+        (CHECKED, ""),
+        (replace(CHECKED, is_damaged=True), uploads.DAMAGED_NOTICE),
+        (
+            replace(CHECKED, duration_ms=44_983, is_damaged=True, missing_of_ms=90_040),
+            uploads.SHORT_NOTICE.format(stated="1:30", held="0:44"),
+        ),
+        (
+            replace(CHECKED, is_damaged=True, missing_of_ms=18_000_000),
+            uploads.SHORT_NOTICE.format(stated="5:00:00", held="1:01"),
+        ),
+    ],
+    ids=["whole", "damaged", "cut", "hours"],
+)
+def test_the_owner_is_told_of_lost_sound(alice: User, audio: CheckedAudio, notice: str) -> None:
+    upload = make_upload(alice, content=b"abc")
+    upload.part_path.rename(upload.folder / "source.bin")
+    assert uploads.accept_upload(upload=upload, audio=audio).notice == notice
 
 
 def test_what_was_asked_at_the_upload_is_asked_of_the_job(alice: User) -> None:
