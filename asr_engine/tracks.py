@@ -16,6 +16,10 @@ SILENT_DB: Final = -90
 """RMS level, in dB of full scale, up to which a channel holds no more than dither."""
 LOUD_DB: Final = 10
 """A channel less than this below the other one disturbs it."""
+MIN_SPEECH_MS: Final = 500
+"""Speech in a channel from which on it can be told whether it carries voices of its own."""
+HARDLY: Final = 0.05
+"""Of the other channel's speech: with less, hardly anybody speaks in a channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +28,9 @@ class TrackSurvey:
 
     `speech_ms` is the speech and `level_db` the RMS level heard in each channel, in `heard_ms` of
     audio; more than two channels count as one. Channels in antiphase cancel each other; different
-    ones do not carry the same voices, as in a call whose sides were recorded apart. `title` and
-    `language` are what the file says, if anything.
+    ones do not carry the same voices, as in a call whose sides were recorded apart. Where the track
+    was not heard whole, who speaks seldom may have been missed. `title` and `language` are what the
+    file says, if anything.
     """
 
     index: int
@@ -36,6 +41,7 @@ class TrackSurvey:
     is_default: bool = False
     is_antiphase: bool = False
     are_channels_different: bool = False
+    is_heard_whole: bool = False
     title: str = ""
     language: str = ""
 
@@ -46,6 +52,17 @@ class TrackSurvey:
     @property
     def is_silent(self) -> bool:
         return max(self.level_db) <= SILENT_DB
+
+    @property
+    def seldom_channel(self) -> int | None:
+        """The one of two channels in which hardly anybody was heard while somebody spoke in the
+        other."""
+        if len(self.speech_ms) != 2:
+            return None
+        little, much = sorted(self.speech_ms)
+        if not much or little >= MIN_SPEECH_MS or little > HARDLY * much:
+            return None
+        return self.speech_ms.index(little)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -82,8 +99,9 @@ def plan_of(tracks: Sequence[TrackSurvey], chosen: int | None = None) -> Channel
     """The track that somebody has chosen, else the default one, else the one with most speech.
 
     A default track without speech gives way to one with speech. Channels are mixed, unless they are
-    different, or one that does not speak disturbs the one that does. Without a survey, those of the
-    default track are mixed.
+    different, or one in which hardly anybody speaks disturbs the other: that is left out where it
+    was heard whole without a word, else each is transcribed on its own, lest words be lost. Without
+    a survey, those of the default track are mixed.
     """
     by_index = {track.index: track for track in tracks}
     track = by_index.get(chosen) if chosen is not None else None
@@ -107,10 +125,11 @@ def _best(tracks: Sequence[TrackSurvey]) -> TrackSurvey | None:
 def _mode(track: TrackSurvey) -> ChannelMode:
     if track.are_channels_different:
         return ChannelMode.EACH
-    if len(track.speech_ms) == 2 and abs(track.level_db[0] - track.level_db[1]) < LOUD_DB:
-        left, right = track.speech_ms
-        if left and not right:
-            return ChannelMode.LEFT
-        if right and not left:
-            return ChannelMode.RIGHT
-    return ChannelMode.MIX
+    seldom = track.seldom_channel
+    if seldom is None or abs(track.level_db[0] - track.level_db[1]) >= LOUD_DB:
+        return ChannelMode.MIX
+    if track.is_heard_whole:
+        alone = ChannelMode.RIGHT if seldom == 0 else ChannelMode.LEFT
+        return ChannelMode.MIX if track.speech_ms[seldom] else alone
+    # Where little was heard in either, both may well carry the same.
+    return ChannelMode.EACH if max(track.speech_ms) >= MIN_SPEECH_MS else ChannelMode.MIX

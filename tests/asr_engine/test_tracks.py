@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from asr_engine.tracks import ChannelMode, ChannelPlan, TrackSurvey, plan_of
 
 MONO = TrackSurvey(
@@ -50,11 +52,39 @@ def test_different_channels_are_heard_each_on_its_own() -> None:
     assert plan_of([STEREO]).labels == ()
 
 
-def test_a_channel_that_only_disturbs_is_left_out() -> None:
-    timecode = replace(STEREO, speech_ms=(20_000, 0), level_db=(-24, -15))
-    assert plan_of([timecode]).mode == ChannelMode.LEFT
-    mirrored = replace(timecode, speech_ms=(0, 20_000), level_db=(-15, -24))
-    assert plan_of([mirrored]).mode == ChannelMode.RIGHT
+@pytest.mark.parametrize(
+    ("speech_ms", "level_db", "mode"),
+    [
+        pytest.param((20_000, 0), (-24, -15), ChannelMode.LEFT, id="right"),
+        pytest.param((0, 20_000), (-15, -24), ChannelMode.RIGHT, id="left"),
+        pytest.param((20_000, 90), (-24, -15), ChannelMode.MIX, id="one says a word"),
+    ],
+)
+def test_a_channel_that_only_disturbs_is_left_out_where_all_of_it_was_heard(
+    speech_ms: tuple[int, int], level_db: tuple[int, int], mode: ChannelMode
+) -> None:
+    heard = replace(STEREO, speech_ms=speech_ms, level_db=level_db, is_heard_whole=True)
+    assert plan_of([heard]).mode == mode
+
+
+@pytest.mark.parametrize(
+    ("speech_ms", "mode", "seldom"),
+    [
+        pytest.param((20_000, 0), ChannelMode.EACH, 1, id="nobody right"),
+        pytest.param((0, 20_000), ChannelMode.EACH, 0, id="nobody left"),
+        pytest.param((20_000, 400), ChannelMode.EACH, 1, id="a word right"),
+        pytest.param((20_000, 500), ChannelMode.MIX, None, id="enough to compare"),
+        pytest.param((1_200, 400), ChannelMode.MIX, None, id="little in both"),
+        pytest.param((400, 0), ChannelMode.MIX, 1, id="hardly anything at all"),
+        pytest.param((0, 0), ChannelMode.MIX, None, id="nothing"),
+    ],
+)
+def test_who_speaks_seldom_is_heard_where_only_places_were(
+    speech_ms: tuple[int, int], mode: ChannelMode, seldom: int | None
+) -> None:
+    sampled = replace(STEREO, speech_ms=speech_ms)
+    assert plan_of([sampled]).mode == mode
+    assert sampled.seldom_channel == seldom
 
 
 def test_a_quiet_channel_stays_in_the_mix_lest_somebody_speaks_there_later() -> None:

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from asr_engine.tracks import ChannelMode, ChannelPlan, TrackSurvey
+from asr_engine.tracks import CHANNEL_LABELS, ChannelMode, ChannelPlan, TrackSurvey
 from transcription import selectors
 from transcription.errors import InvalidInputError
 from transcription.models import Recording
@@ -27,6 +27,11 @@ CHANNELS = {
     ChannelMode.LEFT: "Nobody speaks in the right channel, so only the left one is heard.",
     ChannelMode.RIGHT: "Nobody speaks in the left channel, so only the right one is heard.",
 }
+
+SELDOM = (
+    "Hardly anybody was heard in the {channel} channel where it was listened to."
+    " Lest words be lost, each channel is written down on its own, as Left and Right."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def track_notes(recording: Recording) -> TrackNotes | None:
     if len(surveys) > 1:
         sentences.append(_which(surveys, plan, is_chosen=recording.track is not None))
     if plan.mode in CHANNELS:
-        sentences.append(CHANNELS[plan.mode])
+        sentences.append(_how(surveys, plan))
     if not sentences:
         return None
     choices = [(survey.index, _name(survey)) for survey in surveys] if len(surveys) > 1 else []
@@ -84,6 +89,13 @@ def _which(surveys: list[TrackSurvey], plan: ChannelPlan, *, is_chosen: bool) ->
         return f"{count} Track {number} is transcribed."
     why = "is silent" if passed.is_silent else "has no speech"
     return f"{count} Track {passed.index + 1} {why}, so track {number} is transcribed."
+
+
+def _how(surveys: list[TrackSurvey], plan: ChannelPlan) -> str:
+    survey = next(survey for survey in surveys if survey.index == plan.track)
+    if plan.mode is ChannelMode.EACH and not survey.are_channels_different:
+        return SELDOM.format(channel=CHANNEL_LABELS[survey.seldom_channel or 0])
+    return CHANNELS[plan.mode]
 
 
 def _name(survey: TrackSurvey) -> str:

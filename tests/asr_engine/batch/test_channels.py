@@ -13,7 +13,7 @@ from asr_engine.backends.scripted import ScriptedDetector
 from asr_engine.batch.channels import MAX_TRACKS, SPOT_S, SPOTS, decode_planned, survey
 from asr_engine.batch.decode import open_audio
 from asr_engine.errors import NotAudioError
-from asr_engine.tracks import ChannelMode, ChannelPlan, TrackSurvey
+from asr_engine.tracks import ChannelMode, ChannelPlan, TrackSurvey, plan_of
 from tests.fakes.audio import wav_bytes
 from tests.fakes.containers import tone, voice, write_container, write_tracks
 
@@ -38,6 +38,32 @@ def turns(seconds: float, *, first: int) -> FloatSamples:
     """Two seconds of a voice of its own, two of silence, in turn; `first` 0 or 1."""
     place = np.arange(round(seconds * SAMPLE_RATE)) // (2 * SAMPLE_RATE) % 2
     return voice(seconds, seed=first) * (place == first)
+
+
+def melody(seconds: float, *, seed: int, level: float = 0.1) -> FloatSamples:
+    """A voice of few frequencies at a time, eight notes a second, as vowels are: two of them seldom
+    meet in one."""
+    rng = np.random.default_rng(seed)
+    note = SAMPLE_RATE // 8
+    hertz = rng.uniform(250, 3_000, (round(seconds * 8), 4)).repeat(note, axis=0)
+    phase = 2 * np.pi * np.cumsum(hertz, axis=0) / SAMPLE_RATE
+    return (level * np.sin(phase).sum(axis=1) / 2).astype(np.float32)
+
+
+def leaking(left: FloatSamples, right: FloatSamples, leak_db: float) -> FloatSamples:
+    """[2, n]: each side five milliseconds later in the other."""
+    sides = np.stack((left, right))
+    leak = np.float32(10 ** (leak_db / 20))
+    return (sides + leak * np.roll(sides[::-1], 80, axis=1)).astype(np.float32)
+
+
+def echoing(sound: FloatSamples, *, seed: int, echo_db: float) -> FloatSamples:
+    """As a room's microphone hears it, whose echoes are so much louder than the voice itself."""
+    tail = np.random.default_rng(seed).standard_normal(4_000) * np.exp(-np.arange(4_000) / 1_000)
+    tail *= 10 ** (echo_db / 20) / np.linalg.norm(tail)
+    size = len(sound) + len(tail)
+    echoes = np.fft.irfft(np.fft.rfft(sound, size) * np.fft.rfft(tail, size), size)
+    return (sound + echoes[: len(sound)]).astype(np.float32)
 
 
 def stereo(path: Path, left: FloatSamples, right: FloatSamples) -> Path:
@@ -99,6 +125,39 @@ def test_two_voices_in_turn_are_different_though_each_leaks_into_the_other(
     assert found.are_channels_different
 
 
+@pytest.mark.parametrize("leak_db", [-30, -18, -15])
+@pytest.mark.parametrize("seed", [1, 5])
+def test_two_voices_at_once_are_different_though_each_leaks_into_the_other(
+    tmp_path: Path, leak_db: float, seed: int
+) -> None:
+    both = leaking(melody(12.0, seed=seed), melody(12.0, seed=seed + 1), leak_db)
+    assert survey_of(stereo(tmp_path / "a", *both)).are_channels_different
+
+
+@pytest.mark.parametrize("echo_db", [-20, 0, 12], ids=["dry", "echo", "loud echo"])
+@pytest.mark.parametrize("far_db", [0, -9])
+def test_two_voices_at_once_in_a_room_are_not_a_call(
+    tmp_path: Path, echo_db: float, far_db: float
+) -> None:
+    """Each is nearer to one microphone, as a panned voice of a produced recording is."""
+    near, far = melody(12.0, seed=1), melody(12.0, seed=2)
+    far_gain = 10 ** (far_db / 20)
+    left = echoing(near, seed=1, echo_db=echo_db) + echoing(
+        far_gain * far, seed=2, echo_db=echo_db - far_db
+    )
+    right = echoing(far, seed=3, echo_db=echo_db) + echoing(
+        far_gain * near, seed=4, echo_db=echo_db - far_db
+    )
+    assert not survey_of(stereo(tmp_path / "a", left / 4, right / 4)).are_channels_different
+
+
+@pytest.mark.parametrize("bed_db", [-20, -10, -3])
+def test_a_voice_over_wide_music_is_one_voice(tmp_path: Path, bed_db: float) -> None:
+    gain = 10 ** (bed_db / 20)
+    left, right = (voice(8.0, seed=3) + gain * melody(8.0, seed=seed) for seed in (1, 2))
+    assert not survey_of(stereo(tmp_path / "a", left, right)).are_channels_different
+
+
 def test_two_microphones_on_one_table_are_not_a_call(tmp_path: Path) -> None:
     left, right = turns(16.0, first=0), turns(16.0, first=1)
     found = survey_of(stereo(tmp_path / "a", left + 0.5 * right, right + 0.5 * left))
@@ -147,6 +206,43 @@ def test_a_long_recording_is_heard_in_a_few_places_from_its_start_to_its_end(
     assert found.has_speech
     assert found.heard_ms <= SPOTS * (SPOT_S + 1) * 1000
     assert finder.heard_samples <= 2 * SPOTS * (SPOT_S + 1) * SAMPLE_RATE
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_whole"),
+    [
+        pytest.param(20.0, True, id="short"),
+        pytest.param(SPOTS * SPOT_S - 1, True, id="as long as the places"),
+        pytest.param(SPOTS * SPOT_S + 40, False, id="longer"),
+    ],
+)
+def test_a_track_is_heard_whole_only_where_the_places_cover_it(
+    tmp_path: Path, seconds: float, is_whole: bool
+) -> None:
+    found = survey_of(stereo(tmp_path / "a", voice(seconds), silence(seconds)))
+    assert found.is_heard_whole == is_whole
+
+
+class NoiseProof(ScriptedDetector):
+    """Hears no speech in what is a little quieter than a voice."""
+
+    def _probability(self, samples: FloatSamples) -> float:
+        return float(np.sqrt(np.mean(np.square(samples))) > 0.05)
+
+
+def test_who_speaks_between_the_places_is_heard(tmp_path: Path) -> None:
+    """One side talks, the other one is noise and a sentence that no place of the survey holds."""
+    seconds = 200.0
+    noise = np.random.default_rng(9).standard_normal(round(seconds * SAMPLE_RATE)) * 0.03
+    sentence = slice(30 * SAMPLE_RATE, 33 * SAMPLE_RATE)
+    noise[sentence] += voice(3.0, seed=2, level=0.2)
+    path = stereo(tmp_path / "a", voice(seconds, seed=1, level=0.1), noise.astype(np.float32))
+    (found,) = survey(path, finder=NoiseProof())
+    assert (found.speech_ms[1], found.seldom_channel) == (0, 1)
+    plan = plan_of([found])
+    assert plan.mode is ChannelMode.EACH
+    heard = planned(path, plan)[1, sentence]
+    assert np.allclose(heard, noise[sentence], atol=1e-3)
 
 
 def test_no_more_than_a_few_tracks_are_heard(tmp_path: Path) -> None:

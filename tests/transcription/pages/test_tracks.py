@@ -63,14 +63,42 @@ def test_a_plain_recording_says_nothing_of_tracks(alice: User, client_of: Client
             "Track 1 is silent, so track 2 is transcribed.",
         ),
         ((replace(STEREO, are_channels_different=True),), None, "as Left and Right."),
-        ((replace(STEREO, speech_ms=(9_000, 0)),), None, "only the left one is heard."),
-        ((replace(STEREO, speech_ms=(0, 9_000)),), None, "only the right one is heard."),
+        (
+            (replace(STEREO, speech_ms=(9_000, 0), is_heard_whole=True),),
+            None,
+            "Nobody speaks in the right channel, so only the left one is heard.",
+        ),
+        (
+            (replace(STEREO, speech_ms=(0, 9_000), is_heard_whole=True),),
+            None,
+            "Nobody speaks in the left channel, so only the right one is heard.",
+        ),
+        (
+            (replace(STEREO, speech_ms=(9_000, 0)),),
+            None,
+            "Hardly anybody was heard in the right channel where it was listened to.",
+        ),
+        (
+            (replace(STEREO, speech_ms=(60, 9_000)),),
+            None,
+            "Hardly anybody was heard in the left channel where it was listened to.",
+        ),
     ],
 )
 def test_readers_are_told_what_is_transcribed(
     alice: User, tracks: tuple[TrackSurvey, ...], chosen: int | None, said: str
 ) -> None:
     assert said in sentences(recording_with(alice, *tracks, chosen=chosen))
+
+
+@pytest.mark.parametrize("speech_ms", [(9_000, 0), (0, 9_000)], ids=["right", "left"])
+def test_voices_that_were_not_heard_are_not_claimed(
+    alice: User, speech_ms: tuple[int, int]
+) -> None:
+    said = sentences(recording_with(alice, replace(STEREO, speech_ms=speech_ms)))
+    assert said.endswith("each channel is written down on its own, as Left and Right.")
+    assert "different voices" not in said
+    assert "Nobody" not in said
 
 
 def test_the_owner_chooses_another_track(alice: User, client_of: ClientOf) -> None:
