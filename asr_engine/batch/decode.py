@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.batch.damage import MAX_HOLE_S, MIN_HOLE_S, MIN_LOST_S, Damage
 from asr_engine.batch.downmix import Downmix
-from asr_engine.batch.headers import mp3_frames, wav_sound
+from asr_engine.batch.headers import ends_inside_page, mp3_frames, wav_sound
 from asr_engine.errors import (
     BrokenAudioError,
     EmptyAudioError,
@@ -90,6 +90,8 @@ class AudioSource:
     """Length by the header of a WAV or MP3, which the library does not tell as it is."""
     has_true_header: bool = True
     """Not so in a WAV that holds more than its header states."""
+    is_cut: bool = False
+    """The bytes end where more are announced."""
     bad_packets: int = 0
     good_packets: int = 0
     decoded_s: float = 0.0
@@ -133,7 +135,8 @@ class AudioSource:
     def is_damaged(self) -> bool:
         """Once all is decoded: whether sound of the recording was lost, in it or at its end."""
         is_bad = self.bad_packets > DAMAGED_SHARE * self.good_packets
-        return is_bad or self.damage.lost_s > MIN_LOST_S or self.missing_of_s is not None
+        is_short = self.is_cut or self.missing_of_s is not None
+        return is_bad or is_short or self.damage.lost_s > MIN_LOST_S
 
     @property
     def has_video(self) -> bool:
@@ -164,6 +167,7 @@ def open_audio(path: Path, *, track: int | None = None) -> Iterator[AudioSource]
         _check_wav(head)
         wav = wav_sound(file)
         frames = mp3_frames(file)
+        is_cut = ends_inside_page(file)
         file.seek(0)
         nameless = _NamelessFile(file, unsized_at=wav.size_at if wav and wav.is_short else None)
         options = {"format_whitelist": ",".join(CONTAINERS), "protocol_whitelist": ""}
@@ -178,7 +182,7 @@ def open_audio(path: Path, *, track: int | None = None) -> Iterator[AudioSource]
             if stream.codec_context is None:
                 raise BrokenAudioError("no decoder for this codec")
             stream.codec_context.thread_type = "AUTO"
-            source = AudioSource(container, stream, Damage(container, stream))
+            source = AudioSource(container, stream, Damage(container, stream), is_cut=is_cut)
             if wav is not None:
                 source.own_stated_s, source.has_true_header = wav.stated_s, not wav.is_short
             elif frames is not None and container.format.name == "mp3":

@@ -23,6 +23,10 @@ EVEN_FORMATS: Final = frozenset({1, 3, 6, 7, 0xFFFE})
 TAGS: Final = (b"ID3", b"TAG", b"APETAGEX", b"LYRICS")
 """First bytes of what players write around the sound."""
 READ_BYTES: Final = 1 << 20
+OGG_PAGE: Final = b"OggS"
+OGG_HEAD: Final = 27
+"""Bytes of a page's head; the last is the count of the sizes behind it, one byte each."""
+OGG_MAX_PAGE: Final = OGG_HEAD + 255 + 255 * 255
 MPEG_HEAD: Final = 192
 """Bytes from a first frame's start within which its count of frames stands."""
 HAS_COUNT: Final = 1
@@ -100,6 +104,23 @@ def _is_chunk(file: BinaryIO, at: int, end: int) -> bool:
         return False
     name, start, size = found
     return all(0x20 <= byte < 0x7F for byte in name) and start + size <= end + 1
+
+
+def ends_inside_page(file: BinaryIO) -> bool:
+    """Whether an Ogg file breaks off within its last page, which states its size: it was cut."""
+    file.seek(0)
+    if file.read(4) != OGG_PAGE:
+        return False
+    end = file.seek(0, 2)
+    file.seek(max(0, end - OGG_MAX_PAGE))
+    tail = file.read(OGG_MAX_PAGE)
+    at = tail.rfind(OGG_PAGE + b"\0")
+    if at < 0:
+        return False
+    page = tail[at:]
+    sizes = page[OGG_HEAD : OGG_HEAD + page[OGG_HEAD - 1]] if len(page) >= OGG_HEAD else b""
+    is_head_whole = len(page) >= OGG_HEAD and len(sizes) == page[OGG_HEAD - 1]
+    return not is_head_whole or len(page) < OGG_HEAD + len(sizes) + sum(sizes)
 
 
 def mp3_frames(file: BinaryIO) -> int | None:

@@ -76,12 +76,22 @@ def test_damage_in_the_middle_is_known_and_not_left_to_the_browser(
 def test_a_recording_cut_in_half_tells_what_its_header_states(
     tmp_path: Path, whole: dict[str, bytes], kind: str
 ) -> None:
-    """(Ogg states no length.)"""
     found = looked_at(tmp_path, whole[kind][: len(whole[kind]) // 2])
     assert found.is_damaged
     assert found.missing_of_ms is not None
     assert abs(found.missing_of_ms - 1000 * SECONDS) < 200
     assert found.duration_ms < 700 * SECONDS
+
+
+@pytest.mark.parametrize("lost", [1, 30, 1000, 9000, None], ids=str)
+def test_an_ogg_that_breaks_off_is_known_though_it_states_no_length(
+    tmp_path: Path, whole: dict[str, bytes], lost: int | None
+) -> None:
+    data = whole["ogg"]
+    last_page = data.rfind(b"OggS")
+    found = looked_at(tmp_path, data[: -lost if lost else last_page + 20])
+    assert found.is_damaged
+    assert found.missing_of_ms is None
 
 
 @pytest.mark.parametrize(
