@@ -19,10 +19,21 @@ export function formatLength(ms) {
   return total % 60 === 0 ? `${minutes} min` : `${minutes} min ${total % 60} s`;
 }
 
-const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+const formatsByZone = new Map();
 
-export function formatTimeOfDay(wallMs) {
-  return timeOfDay.format(wallMs);
+function timeOfDayIn(timeZone) {
+  const shape = { hour: "numeric", minute: "2-digit" };
+  try {
+    return new Intl.DateTimeFormat(undefined, { ...shape, timeZone: timeZone || undefined });
+  } catch {
+    return new Intl.DateTimeFormat(undefined, shape); // a zone that this browser does not know
+  }
+}
+
+/** `3:41 PM`, as the browser's language writes it; `timeZone` "" is the browser's. */
+export function formatTimeOfDay(wallMs, timeZone = "") {
+  if (!formatsByZone.has(timeZone)) formatsByZone.set(timeZone, timeOfDayIn(timeZone));
+  return formatsByZone.get(timeZone).format(wallMs);
 }
 
 /**

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocketRoute, expect
 
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, let_in
 
 pytestmark = pytest.mark.browser
 
@@ -76,14 +77,14 @@ class Wire:
         self.say(type="partial", utterance=number, start_ms=number * 5000, text=text)
         self.settle()
 
-    def final(self, text: str) -> None:
-        self.say(**self._final(text))
+    def final(self, text: str, **more: Any) -> None:
+        self.say(**self._final(text), **more)
         self.settle()
 
-    def refined(self, utterance: int, text: str) -> None:
+    def refined(self, utterance: int, text: str, **more: Any) -> None:
         """The second pass has heard an utterance."""
         event = self._change(utterance, text)
-        self.say(**{**event, "type": "refined"})
+        self.say(**{**event, **more, "type": "refined"})
         self.settle()
 
     def settle(self) -> None:
@@ -400,7 +401,7 @@ def test_a_room_s_lines_are_few_short_and_shift_whole(
     expect(logged_in_page.locator(".live-state-words")).to_have_text("Live")
 
 
-def test_refined_text_stays_in_its_place_in_a_room_or_shifts_the_lines_whole(
+def test_refined_text_keeps_its_rows_in_a_room_or_shifts_the_lines_whole(
     open_wired: Callable[..., Wire], logged_in_page: Page
 ) -> None:
     logged_in_page.set_viewport_size({"width": 1280, "height": 800})
@@ -416,7 +417,60 @@ def test_refined_text_stays_in_its_place_in_a_room_or_shifts_the_lines_whole(
     assert now[0].startswith("Sentence eighteen")  # a line more: all moved up by one
     assert now[2] == others[1]
     wire.refined(18, "Sentence eighteen.")
-    assert rows(logged_in_page) == ["Sentence eighteen.", others[1], ""]
+    assert rows(logged_in_page) == ["Sentence eighteen.", "", others[1]]
+    wire.partial("What comes next")
+    assert rows(logged_in_page) == ["Sentence eighteen.", others[1], "What comes next"]
+
+
+def test_each_line_tells_the_language_that_it_is_in(
+    open_wired: Callable[..., Wire], logged_in_page: Page
+) -> None:
+    """The session's own was chosen before anybody spoke; the second pass may hear another."""
+    for path, lines in (("", ".captions-list .caption-text"), ("room/", ROOM_LINES)):
+        wire = open_wired(path)
+        wire.final("Bonjour à tous.", language="fr")
+        wire.final("大家早上好。", language="zh")
+        wire.final("Good morning.", language="zh")
+        told = logged_in_page.locator(lines)
+        languages = "(lines) => lines.slice(0, 3).map((line) => line.lang)"
+        assert told.evaluate_all(languages) == ["fr", "zh", "en"]
+        wire.refined(1, "Da jia zao.", language="en")
+        wire.refined(2, "早上好。", language="zh")
+        assert told.evaluate_all(languages) == ["fr", "en", "zh"]
+
+
+@pytest.mark.parametrize(
+    ("account", "shown"), [("Asia/Tokyo", "12:41 AM"), ("", "3:41 PM")], ids=["account", "browser"]
+)
+def test_times_of_captions_are_in_the_account_s_zone_else_in_the_browser_s(
+    browser: Browser, server: Server, session_path: str, account: str, shown: str
+) -> None:
+    context = browser.new_context(
+        base_url=server.base_url, timezone_id="UTC", locale="en-US", reduced_motion="reduce"
+    )
+    let_in(context, server)
+    page = context.new_page()
+    at = datetime(2026, 11, 30, 15, 41, tzinfo=UTC).timestamp() * 1000
+    answer = {"state": "live", "clock": [[0, at]], "recording": None}
+    page.route("**/status/", lambda route: route.fulfill(json=answer))
+    try:
+        choose_zone(page, account)
+        wire = Wire(page)
+        page.goto(session_path)
+        wire.begin(1)
+        expect(page.locator(".caption-time").first).to_have_text(
+            re.compile(shown.replace(" ", r"\s"))
+        )
+    finally:
+        choose_zone(page, "")
+        context.close()
+
+
+def choose_zone(page: Page, zone: str) -> None:
+    page.goto("/profile/")
+    page.get_by_label("Time zone").select_option(zone)
+    page.get_by_role("button", name="Save").first.click()
+    expect(page.get_by_text("Your profile is saved.")).to_be_visible()
 
 
 def test_a_room_is_run_by_keys_and_remembered(

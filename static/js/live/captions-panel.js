@@ -17,7 +17,8 @@ const SOON_MS = 500;
 
 export class CaptionsPanel extends EventTarget {
   /**
-   * `root` holds the view's elements; `data` has captionsSocket, status (addresses), language;
+   * `root` holds the view's elements; `data` has captionsSocket, status (addresses), language,
+   * timeZone ("" for the browser's);
    * `View` is CaptionsView or what draws in its place.
    */
   constructor(root, preferences, data, View = CaptionsView) {
@@ -27,7 +28,10 @@ export class CaptionsPanel extends EventTarget {
     this.status = { state: "created", clock: [], recording: null };
     this.store = new CaptionStore();
     this.socket = new CaptionsSocket(socketAddress(data.captionsSocket), this.store, linkToken());
-    this.view = new View(root, this.store, { language: data.language });
+    this.view = new View(root, this.store, {
+      language: data.language,
+      timeZone: data.timeZone,
+    });
     this.heard = new HeardCaptions(root.querySelector(".captions-heard"));
     this.language = data.language;
     this.connection = { phase: "connecting", reason: "" };

@@ -18,22 +18,30 @@ const RENDERED_ROWS = 50;
 const INTENT_MS = 400;
 const SCROLL_KEYS = new Set(["PageUp", "PageDown", "ArrowUp", "ArrowDown", "Home", "End", " "]);
 
-/** The language of a text by its script, so that Chinese and Japanese get their own letter forms. */
+/**
+ * The language of a text as its script allows it: for letter forms, and for who reads it out.
+ *
+ * `fallback` is the language that was heard, or chosen. Where it is one that Latin letters do not
+ * write, words in Latin letters alone are taken for English.
+ */
 export function languageOf(text, fallback) {
   if (/[\u3040-\u30ff]/.test(text)) return "ja";
   if (/[\uac00-\ud7af]/.test(text)) return "ko";
   if (/[\u4e00-\u9fff]/.test(text)) return /^(zh|yue|ja)/.test(fallback) ? fallback : "zh";
+  if (/^(zh|yue|ja|ko)/.test(fallback) && /\p{Script=Latin}/u.test(text)) return "en";
   return fallback;
 }
 
 export class CaptionsView {
   /**
    * `root` holds `.captions-scroll` with `.captions-list` and `.captions-partial`, and
-   * `.captions-back`. `store` is the CaptionStore that is drawn.
+   * `.captions-back`. `store` is the CaptionStore that is drawn. `language` is the session's, for
+   * lines that name none; `timeZone` the reader's, "" for the browser's.
    */
-  constructor(root, store, { language = "" } = {}) {
+  constructor(root, store, { language = "", timeZone = "" } = {}) {
     this.store = store;
     this.language = language;
+    this.timeZone = timeZone;
     this.scroll = root.querySelector(".captions-scroll");
     this.list = root.querySelector(".captions-list");
     this.partial = root.querySelector(".captions-partial");
@@ -68,7 +76,7 @@ export class CaptionsView {
     if (this.timesShown === "none") return "";
     if (this.timesShown === "elapsed") return formatClock(startMs);
     const wallMs = wallTimeOf(startMs, this.pairs);
-    return wallMs === null ? "" : formatTimeOfDay(wallMs);
+    return wallMs === null ? "" : formatTimeOfDay(wallMs, this.timeZone);
   }
 
   /** Letters have changed their size: who follows goes on following. */
@@ -108,6 +116,7 @@ export class CaptionsView {
     const text = item.querySelector(".caption-text");
     if (text === null || text.textContent === entry.text) return;
     const before = item.getBoundingClientRect();
+    text.lang = languageOf(entry.text, entry.language || this.language);
     text.textContent = entry.text;
     const after = item.getBoundingClientRect();
     const isPassed = before.bottom <= this.scroll.getBoundingClientRect().top;

@@ -45,7 +45,7 @@ export class RoomView {
     const shown = this.lines.shown(this.#allLines((line) => this.pen.measureText(line).width <= width), count);
     while (this.element.children.length > count) this.element.lastElementChild.remove();
     while (this.element.children.length < count) this.element.append(document.createElement("p"));
-    [...this.element.children].forEach((row, place) => drawRow(row, shown[place], this.language));
+    [...this.element.children].forEach((row, place) => drawRow(row, shown[place]));
     this.root.classList.toggle("is-silent", shown.length === 0);
   }
 
@@ -62,12 +62,13 @@ export class RoomView {
         text,
         isOpen: entry === this.store.partial,
         isRefined: entry.isRefined ?? false,
+        language: entry.language || this.language,
       })),
     );
   }
 }
 
-function drawRow(row, line, language) {
+function drawRow(row, line) {
   const words = line?.text ?? "";
   const place = line === undefined ? "" : `${line.utterance} ${line.number}`;
   if (row.textContent !== words) {
@@ -75,6 +76,6 @@ function drawRow(row, line, language) {
     row.textContent = words;
   }
   row.dataset.place = place;
-  row.lang = languageOf(words, language);
+  row.lang = languageOf(words, line?.language ?? "");
   row.classList.toggle("is-open", line?.isOpen ?? false);
 }

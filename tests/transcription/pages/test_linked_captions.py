@@ -50,6 +50,10 @@ def test_a_link_needs_no_log_in_and_tells_no_one(
     assert token not in response.content.decode()
 
 
+def test_a_guest_has_the_zone_of_their_browser(token: str, client_of: ClientOf) -> None:
+    assert 'data-time-zone=""' in client_of(None).get(f"/s/{token}/").content.decode()
+
+
 def test_pages_behind_a_link_lead_nowhere_else(
     session: LiveSession, token: str, alice: User, client_of: ClientOf
 ) -> None:

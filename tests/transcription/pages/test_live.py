@@ -196,6 +196,17 @@ def test_owner_opens_every_page(alice: User, client_of: ClientOf, path: str) -> 
     assert client_of(alice).get(f"/live/{session.id}/{path}").status_code == 200
 
 
+@pytest.mark.parametrize("path", ["", "capture/"], ids=["captions", "capture"])
+def test_pages_tell_their_script_the_zone_that_the_person_has_set(
+    alice: User, client_of: ClientOf, path: str
+) -> None:
+    address = f"/live/{make_session(alice).id}/{path}"
+    assert 'data-time-zone=""' in client_of(alice).get(address).content.decode()
+    alice.time_zone = "Asia/Tokyo"
+    alice.save()
+    assert 'data-time-zone="Asia/Tokyo"' in client_of(alice).get(address).content.decode()
+
+
 def test_reader_of_an_open_session_reads_but_neither_captures_nor_ends(
     alice: User, bob: User, client_of: ClientOf
 ) -> None:
