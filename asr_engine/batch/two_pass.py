@@ -7,7 +7,8 @@ Each result has a checkpoint from which anybody can do the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -19,7 +20,12 @@ from asr_engine.batch import passes
 from asr_engine.batch.ahead import ReadAhead
 from asr_engine.batch.channels import decode_planned
 from asr_engine.batch.decode import BLOCK_SAMPLES, open_audio, skip_to
-from asr_engine.batch.language import language_of_each, weigh
+from asr_engine.batch.language import (
+    language_of_each,
+    languages_but_for,
+    speech_samples,
+    weigh,
+)
 from asr_engine.batch.passes import Hearing, Listener, Piece
 from asr_engine.batch.windows import SpeechRules, find_windows, resume_from, take_group
 from asr_engine.errors import CancelledError, UnsupportedLanguageError
@@ -31,8 +37,9 @@ FIRST_GROUP_WINDOWS: Final = 4
 """Text appears soon, and it is enough speech to tell its language from."""
 AHEAD_WINDOWS: Final = 32
 """Windows read ahead beside a model with a device of its own: 16 minutes of speech, 110 MB."""
-MIXED_WINDOW_MS: Final = 10_000
-"""Where languages mix: a window is read in one language, and what is in another gets lost."""
+MIXED_RULES: Final = SpeechRules(max_window_ms=10_000, max_pause_ms=300)
+"""Where languages mix: a window is read in one language, and what is in another gets lost. People
+change their language behind a pause."""
 LISTEN_BLOCKS: Final = 30
 """Blocks (seconds) of audio read between two looks at `should_stop`, where nobody speaks."""
 
@@ -46,10 +53,11 @@ class Pass(StrEnum):
 class TwoPassOptions:
     """What is asked for.
 
-    `language` None detects it on the first group and keeps it. Where languages mix, each window is
-    read in its own, and `language` is for those that are not sure of it. `rescorer` chooses among
-    the refine pass's candidates. `plan` says which audio track is heard, and how; a job that goes
-    on must have the plan that it began with.
+    `language` None detects it on the first group; windows that are certainly in another are read in
+    that, and the recording's language is that of most speech so far. Where languages mix, each
+    window is read in its own, and `language` is for those that are not sure of it. `rescorer`
+    chooses among the refine pass's candidates. `plan` says which audio track is heard, and how; a
+    job that goes on must have the plan that it began with.
     """
 
     language: str | None = None
@@ -80,7 +88,7 @@ class _Progress:
     """A checkpoint. Groups are cut by `windows_done`, so that they are the same after a restart.
 
     `resume_samples` says where each channel goes on. `is_drafted`: the draft of the group that
-    begins here has been yielded.
+    begins here has been yielded. `spoken_samples` is the speech of each language so far.
     """
 
     resume_samples: list[int] = field(default_factory=list)
@@ -88,6 +96,7 @@ class _Progress:
     language: str | None = None
     probability: float = 0.0
     is_drafted: bool = False
+    spoken_samples: dict[str, int] = field(default_factory=dict)
 
     @property
     def guess(self) -> LanguageGuess | None:
@@ -120,14 +129,17 @@ def transcribe(
         while True:
             size = _group_size(model, progress)
             group = take_group(reading.windows, size)
-            pieces, guess = _encode(listener, group, progress.guess, options)
+            pieces, guess, scores = _encode(listener, group, progress.guess, options)
+            spoken = _spoken(progress.spoken_samples, pieces)
+            main = guess if options.language else _main_language(guess, spoken, pieces, scores)
             after = replace(
                 progress,
                 resume_samples=list(group[-1].resume_samples) if group else progress.resume_samples,
                 windows_done=progress.windows_done + len(group),
-                language=guess.language if guess else None,
-                probability=guess.probability if guess else 0.0,
+                language=main.language if main else None,
+                probability=main.probability if main else 0.0,
                 is_drafted=False,
+                spoken_samples=spoken,
             )
             is_last = len(group) < size
             heard_ms = samples_to_ms(reading.end_sample)
@@ -138,7 +150,7 @@ def transcribe(
                 checkpoint=asdict(after),
                 audio_done_ms=heard_ms if is_last else min(done_ms, heard_ms),
                 audio_total_ms=heard_ms if is_last else max(reading.declared_ms, heard_ms),
-                language=guess,
+                language=main,
             )
             # A draft that was yielded before an interruption is made again for what it found out.
             drafts = passes.draft(listener, pieces, is_all=options.is_draft_only)
@@ -148,8 +160,8 @@ def transcribe(
                 if not progress.is_drafted:
                     drafted = replace(
                         progress,
-                        language=after.language,
-                        probability=after.probability,
+                        language=guess.language if guess else None,
+                        probability=guess.probability if guess else 0.0,
                         is_drafted=True,
                     )
                     yield replace(result, segments=_segments(drafts), checkpoint=asdict(drafted))
@@ -171,7 +183,7 @@ def refine_windows(
         raise UnsupportedLanguageError(options.language)
     known = LanguageGuess(options.language, 1.0) if options.language else None
     listener = Listener(model)
-    pieces, _ = _encode(listener, windows, known, options)
+    pieces, *_ = _encode(listener, windows, known, options)
     heard = passes.hear_well(listener, pieces, rescorer=options.rescorer)
     return [list(_segments([hearing])) for hearing in heard]
 
@@ -185,19 +197,55 @@ def _encode(
     windows: Sequence[Window],
     known: LanguageGuess | None,
     options: TwoPassOptions,
-) -> tuple[list[Piece], LanguageGuess | None]:
-    """The windows encoded, each with its language, and the language of most of them."""
+) -> tuple[list[Piece], LanguageGuess | None, list[dict[str, float]]]:
+    """The windows encoded, each with its language; the language of most of them; and each one's
+    scores, unless a person chose the language."""
     places = listener.encode(windows)
     if not windows:
-        return [], known
+        return [], known, []
     scores = []
-    if known is None or options.mixes_languages:
+    if options.language is None or options.mixes_languages:
         scores = listener.language_scores(windows, places)
     guess = known or weigh(windows, scores)
-    languages = [guess.language] * len(windows)
     if options.mixes_languages:
         languages = language_of_each(scores, otherwise=guess.language)
-    return [Piece(*piece) for piece in zip(windows, places, languages, strict=True)], guess
+    elif options.language is None:
+        languages = languages_but_for(windows, scores, main=guess.language)
+    else:
+        languages = [guess.language] * len(windows)
+    pieces = [Piece(*piece) for piece in zip(windows, places, languages, strict=True)]
+    return pieces, guess, scores
+
+
+def _spoken(before: Mapping[str, int], pieces: Sequence[Piece]) -> dict[str, int]:
+    """Samples of speech in each language, with that of `pieces`."""
+    spoken = Counter(before)
+    for piece in pieces:
+        spoken[piece.language] += speech_samples(piece.window)
+    return dict(spoken)
+
+
+def _main_language(
+    guess: LanguageGuess | None,
+    spoken: Mapping[str, int],
+    pieces: Sequence[Piece],
+    scores: Sequence[dict[str, float]],
+) -> LanguageGuess | None:
+    """`guess`, unless more speech is in the language of some of `pieces` by now."""
+    if guess is None:
+        return None
+    most = max(spoken, key=lambda language: spoken[language], default=guess.language)
+    if spoken.get(most, 0) <= spoken.get(guess.language, 0):
+        return guess
+    of_it = [
+        (piece.window, one)
+        for piece, one in zip(pieces, scores, strict=True)
+        if piece.language == most
+    ]
+    if not of_it:
+        return guess
+    windows, theirs = zip(*of_it, strict=True)
+    return LanguageGuess(most, weigh(windows, theirs).probability)
 
 
 def _segments(hearings: Sequence[Hearing]) -> tuple[Segment, ...]:
@@ -222,9 +270,7 @@ class _Reading:
         should_stop: Callable[[], bool],
     ) -> None:
         self._path, self._plan = path, options.plan
-        self._rules = SpeechRules()
-        if options.mixes_languages:
-            self._rules = SpeechRules(max_window_ms=MIXED_WINDOW_MS)
+        self._rules = MIXED_RULES if options.mixes_languages else SpeechRules()
         self._model, self._finder = model, finder
         self._should_stop = should_stop
         self._from_samples = progress.resume_samples

@@ -32,6 +32,9 @@ class SpeechRules:
     `min_silence_ms`; one shorter than `min_speech_ms` is a click. Up to `pad_ms` of silence is kept
     on each side, shared where two spans are near. Spans are joined to windows of at most
     `max_window_ms`; a longer one is a window by itself.
+
+    With `max_pause_ms`, a pause so long ends a window as well, unless less than `min_apart_ms` of
+    speech is on one side of it: that goes with its nearer neighbour.
     """
 
     threshold: float = 0.5
@@ -40,6 +43,8 @@ class SpeechRules:
     min_speech_ms: int = 64
     pad_ms: int = 400
     max_window_ms: int = MAX_WINDOW_MS
+    max_pause_ms: int | None = None
+    min_apart_ms: int = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,9 @@ class Span:
     end: int
     onset: int
     quiet: int
+
+
+_Piece = tuple[Span, FloatSamples]
 
 
 def find_windows(
@@ -223,7 +231,7 @@ def _flush(lanes: Sequence[_Lane]) -> Iterator[Window]:
         yield replace(window, resume_samples=tuple(lane.resume_sample for lane in lanes))
 
 
-def _join(label: str | None, pieces: list[tuple[Span, FloatSamples]]) -> Window:
+def _join(label: str | None, pieces: list[_Piece]) -> Window:
     spans = []
     offset = 0
     for span, samples in pieces:
@@ -271,6 +279,7 @@ class _Lane:
         rules: SpeechRules,
     ) -> None:
         self._label = label
+        self._rules = rules
         self._longest_samples = ms_to_samples(rules.max_window_ms)
         self._tape = _Tape(first_sample)
         self._probabilities = finder.speech_probabilities(self._tape.record(blocks))
@@ -280,22 +289,25 @@ class _Lane:
             first_sample=first_sample,
             from_sample=from_sample,
         )
-        self._held: list[tuple[Span, FloatSamples]] = []
-        self._new: tuple[Span, FloatSamples] | None = None
+        self._held: list[_Piece] = []
+        # A short stretch behind a pause, until what follows tells whether it is nearer.
+        self._waiting: list[_Piece] = []
+        self._new: list[_Piece] = []
         self._is_ended = False
 
     @property
     def is_full(self) -> bool:
-        """The newest span does not fit into the window that is held."""
-        if self._new is None or not self._held:
+        """The newest span does not fit into the window that is held, or does not belong there."""
+        if not self._new or not self._held:
             return False
-        held = sum(len(samples) for _, samples in self._held)
-        return held + len(self._new[1]) > self._longest_samples
+        return not self._fit(self._held, self._new) or (
+            self._is_behind_pause and not (self._is_short(self._held) or self._is_short(self._new))
+        )
 
     @property
     def resume_sample(self) -> int:
         """Where this channel goes on once all that it held has been taken."""
-        return self._spans.next_sample if self._new is None else self._new[0].start
+        return self._new[0][0].start if self._new else self._spans.next_sample
 
     def advance(self) -> bool:
         """Hear one more of the finder's windows; False where there is none."""
@@ -306,20 +318,53 @@ class _Lane:
         span = self._spans.end() if probability is None else self._spans.hear(probability)
         if span is not None:
             samples = self._tape.cut(span)
-            self._new = (span, samples) if len(samples) else None
+            if len(samples):
+                self._receive([(span, samples)])
         return True
 
     def hold(self) -> None:
         """Put the newest span, if there is one, into the window that is held."""
-        if self._new is not None:
-            self._held.append(self._new)
-            self._new = None
+        if self._held and self._is_behind_pause and self._is_short(self._new):
+            self._waiting = self._new
+        else:
+            self._held += self._new
+        self._new = []
 
     def flush(self) -> Iterator[Window]:
         """The window that is held, if there is one."""
-        if self._held:
-            yield _join(self._label, self._held)
-            self._held = []
+        pieces = self._held + self._waiting
+        if pieces:
+            yield _join(self._label, pieces)
+        self._held, self._waiting = [], []
+
+    def _receive(self, new: list[_Piece]) -> None:
+        if self._waiting:
+            is_nearer = _pause(self._waiting, new) < _pause(self._held, self._waiting)
+            if is_nearer and self._fit(self._waiting, new):
+                new = self._waiting + new
+            else:
+                self._held += self._waiting
+            self._waiting = []
+        self._new = new
+
+    def _fit(self, before: list[_Piece], after: list[_Piece]) -> bool:
+        return sum(len(samples) for _, samples in before + after) <= self._longest_samples
+
+    @property
+    def _is_behind_pause(self) -> bool:
+        longest_ms = self._rules.max_pause_ms
+        if longest_ms is None or not self._new:
+            return False
+        return _pause(self._held, self._new) >= ms_to_samples(longest_ms)
+
+    def _is_short(self, pieces: list[_Piece]) -> bool:
+        speech = sum(span.quiet - span.onset for span, _ in pieces)
+        return speech < ms_to_samples(self._rules.min_apart_ms)
+
+
+def _pause(before: list[_Piece], after: list[_Piece]) -> int:
+    """Samples without speech between the two."""
+    return after[0][0].onset - before[-1][0].quiet
 
 
 class _Tape:

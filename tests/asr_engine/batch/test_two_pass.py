@@ -180,11 +180,10 @@ def test_words_of_a_text_that_stays_are_timed_once(speech: Path) -> None:
     assert model.timed == groups[-1].checkpoint["windows_done"]
 
 
-def test_the_language_is_detected_once_and_kept(speech: Path) -> None:
-    model = Model()
-    groups = run(speech, model=model)
-    assert model.detections == 1
+def test_the_language_that_was_detected_is_kept(speech: Path) -> None:
+    groups = run(speech)
     assert {group.language for group in groups} == {LanguageGuess("en", 0.75)}
+    assert {segment.language for group in groups for segment in group.segments} == {"en"}
 
 
 class Mixed(Model):
@@ -237,6 +236,62 @@ def test_where_languages_mix_each_window_is_read_in_its_own(
     assert all(group.audio_done_ms < 45_000 for group in groups[:2])
     assert [segment.language for segment in groups[1].segments][:1] == ["en"]
     assert {segment.language for segment in groups[1].segments} == {"en", "de"}
+
+
+class Turning(Mixed):
+    """Hears English in the first windows, and certainly German in what follows."""
+
+    batch_windows = 1
+
+    def language_scores(self, windows: Sequence[Window], encoded: object) -> list[dict[str, float]]:
+        self.detections += 1
+        return [
+            {"en": 0.8, "de": 0.2}
+            if window.start_sample < 20 * SAMPLE_RATE
+            else {"en": 0.0625, "de": 0.9375}
+            for window in windows
+        ]
+
+
+def test_what_is_certainly_in_another_language_is_read_in_it(speech: Path) -> None:
+    model = Turning()
+    segments = [segment for group in drafts(speech, model=model) for segment in group.segments]
+    assert {one.language for one in segments if one.start_ms < 20_000} == {"en"}
+    assert {one.language for one in segments if one.start_ms > 50_000} == {"de"}
+
+
+def test_a_recording_s_language_is_that_of_most_speech_so_far(speech: Path) -> None:
+    groups = drafts(speech, model=Turning())
+    assert groups[0].language == LanguageGuess("en", 0.8)
+    assert groups[-1].language == LanguageGuess("de", 0.9375)
+
+
+def test_a_chosen_language_is_that_of_all_windows(speech: Path) -> None:
+    groups = run(speech, model=Turning(), options=TwoPassOptions(language="en"))
+    assert {segment.language for group in groups for segment in group.segments} == {"en"}
+    assert groups[-1].language == LanguageGuess("en", 1.0)
+
+
+@pytest.mark.parametrize("mixes_languages", [False, True], ids=["detected", "mixed"])
+@pytest.mark.parametrize("is_draft_only", [False, True], ids=["both passes", "draft"])
+def test_every_checkpoint_knows_what_languages_were_heard(
+    speech: Path, *, is_draft_only: bool, mixes_languages: bool
+) -> None:
+    options = TwoPassOptions(is_draft_only=is_draft_only, mixes_languages=mixes_languages)
+    groups = run(speech, model=Turning(), options=options)
+    for done, group in enumerate(groups[:-1], start=1):
+        # A database may sort the keys.
+        checkpoint = json.loads(json.dumps(group.checkpoint, sort_keys=True))
+        rest = run(speech, model=Turning(), options=options, checkpoint=checkpoint)
+        assert rest == groups[done:]
+
+
+def test_a_checkpoint_of_an_earlier_version_is_gone_on_from(speech: Path) -> None:
+    groups = run(speech)
+    checkpoint = dict(groups[1].checkpoint)
+    del checkpoint["spoken_samples"]
+    rest = run(speech, checkpoint=checkpoint)
+    assert [group.segments for group in rest] == [group.segments for group in groups[2:]]
 
 
 def test_an_unsure_window_is_read_in_the_language_of_the_recording(speech: Path) -> None:
@@ -437,7 +492,8 @@ def test_what_yields_nothing_more_is_heard_on_a_few_times_only(speech: Path) -> 
     groups = run(speech, model=model)
     windows = groups[-1].checkpoint["windows_done"]
     assert model.encoded == windows
-    assert windows <= model.went_on <= LOOKS_ON * windows
+    # Each by a beam and greedily.
+    assert windows <= model.went_on <= 2 * LOOKS_ON * windows
     assert text(groups) == text(groups, Pass.DRAFT)
 
 

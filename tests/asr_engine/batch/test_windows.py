@@ -24,6 +24,7 @@ from asr_engine.ports import Window
 
 WINDOW = 512
 RULES = SpeechRules()
+APART = SpeechRules(max_window_ms=10_000, max_pause_ms=300)
 LIMIT = MAX_WINDOW_MS * SAMPLE_RATE // 1000
 PAD = 6400
 
@@ -137,10 +138,35 @@ def test_windows_are_at_most_thirty_seconds() -> None:
     assert all(a.end_sample <= b.start_sample for a, b in pairwise(windows))
 
 
+@pytest.mark.parametrize(
+    ("seconds", "windows"),
+    [
+        pytest.param([3, -0.5, 2], [1, 1], id="a pause parts"),
+        pytest.param([3, -2, 2, -5, 2], [1, 1, 1], id="long pauses part"),
+        pytest.param([3, -0.2, 2], [2], id="a hesitation does not"),
+        pytest.param([6, -0.2, 6], [1, 1], id="what does not fit is apart"),
+        pytest.param([0.5, -0.8, 3], [2], id="short at the beginning"),
+        pytest.param([3, -0.8, 0.5], [2], id="short at the end"),
+        pytest.param([3, -0.5, 0.5, -1.5, 3], [2, 1], id="short and nearer to what was before"),
+        pytest.param([3, -1.5, 0.5, -0.5, 3], [1, 2], id="short and nearer to what follows"),
+        pytest.param([3, -1.5, 0.5, -0.5, 9], [2, 1], id="nearer to what it does not fit"),
+        pytest.param([3, -1.5, 0.5, -0.5, 0.5, -0.7, 3], [1, 3], id="short ones together"),
+    ],
+)
+def test_where_asked_a_pause_ends_a_window_but_leaves_none_short(
+    seconds: list[float], windows: list[int]
+) -> None:
+    samples = sound((1, 0), *[(abs(one), 0.9 * (one > 0)) for one in seconds], (1, 0))
+    found = list(find_windows(blocks(samples), finder=LevelFinder(), rules=APART))
+    assert [len(window.spans) for window in found] == windows
+    assert all(a.end_sample <= b.start_sample for a, b in pairwise(found))
+
+
+@pytest.mark.parametrize("rules", [RULES, APART], ids=["long", "apart"])
 @pytest.mark.parametrize("seconds", [1.0, 31.0, 70.0])
-def test_work_resumes_as_if_never_interrupted(seconds: float) -> None:
+def test_work_resumes_as_if_never_interrupted(seconds: float, rules: SpeechRules) -> None:
     samples = sound(*[(seconds, 0.9), (0.5, 0.0), (9.0, 0.7), (2.5, 0.0)] * 3)
-    whole = list(find_windows(blocks(samples), finder=LevelFinder()))
+    whole = list(find_windows(blocks(samples), finder=LevelFinder(), rules=rules))
     for done in range(1, len(whole)):
         resume = whole[done - 1].resume_samples
         assert resume >= (whole[done - 1].end_sample,)
@@ -152,6 +178,7 @@ def test_work_resumes_as_if_never_interrupted(seconds: float) -> None:
                 finder=LevelFinder(),
                 first_sample=first,
                 from_samples=resume,
+                rules=rules,
             )
         )
         assert [(w.start_sample, w.end_sample) for w in rest] == [
@@ -182,6 +209,7 @@ def call(*turns: tuple[float, float, float]) -> FloatSamples:
 CALL = call(
     *[(6.0, 0.9, 0.0), (0.8, 0.0, 0.0), (5.0, 0.0, 0.8), (0.8, 0.0, 0.0), (2.0, 0.7, 0.6)] * 6,
     (400.0, 0.0, 0.0),
+    *[(0.7, 0.0, 0.8), (0.4, 0.0, 0.0), (2.0, 0.9, 0.0), (0.9, 0.0, 0.0)] * 4,
     *[(9.0, 0.9, 0.0), (1.0, 0.0, 0.0)] * 12,
     (3.0, 0.0, 0.8),
 )
@@ -217,9 +245,12 @@ def test_windows_of_two_channels_come_in_the_order_of_time() -> None:
             reached = max(reached, window.start_sample)
 
 
-def test_groups_of_a_call_end_where_work_resumes_as_if_never_interrupted() -> None:
+@pytest.mark.parametrize("rules", [RULES, APART], ids=["long", "apart"])
+def test_groups_of_a_call_end_where_work_resumes_as_if_never_interrupted(
+    rules: SpeechRules,
+) -> None:
     channels = ("left", "right")
-    whole = list(find_windows(blocks(CALL), finder=LevelFinder(), channels=channels))
+    whole = list(find_windows(blocks(CALL), finder=LevelFinder(), channels=channels, rules=rules))
     ends = [index for index, window in enumerate(whole, 1) if window.resume_samples]
     assert len(ends) > 5
     for end in ends[:-1]:
@@ -231,6 +262,7 @@ def test_groups_of_a_call_end_where_work_resumes_as_if_never_interrupted() -> No
             channels=channels,
             first_sample=first,
             from_samples=resume,
+            rules=rules,
         )
         assert places(rest) == places(whole[end:])
 
