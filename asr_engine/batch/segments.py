@@ -17,7 +17,7 @@ LONG_MS: Final = 12_000
 """A sentence longer than this is cut at its best place."""
 LONG_TEXT: Final = 160
 MIN_WORD_MS: Final = 20
-LONGEST_WORD_MS: Final = 2_000
+LONGEST_WORD_MS: Final = 1_500
 """What a word covers at most, before its end: alignment stretches the word after a silence, or
 after speech without a word, back over it."""
 SLACK_MS: Final = 150

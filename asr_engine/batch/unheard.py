@@ -16,7 +16,7 @@ from asr_engine.batch.segments import LONGEST_WORD_MS
 from asr_engine.ports import Onward, Window
 from asr_engine.results import Word
 
-HOLE_MS: Final = 3_000
+HOLE_MS: Final = 1_500
 """Speech without a word beyond this is a hole."""
 LEAD_MS: Final = 200
 """So much before the hole the model begins: a word's end is not exact."""

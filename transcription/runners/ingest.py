@@ -104,5 +104,6 @@ def _examine(source: Path, *, track: int | None = None) -> CheckedAudio:
         player_name=found.player.name,
         media_type=found.player.media_type,
         is_damaged=found.probe.is_damaged,
+        missing_of_ms=found.probe.missing_of_ms,
         tracks=found.tracks,
     )

@@ -116,9 +116,7 @@ def test_it_goes_on_from_a_place_told_what_was_said_before(
 
 
 @pytest.mark.parametrize("speech", [SILLY, ACCOUNT, PHONES], ids=["silly", "account", "phones"])
-def test_where_nothing_follows_nothing_goes_on(
-    model: WhisperBatchModel, speech: Speech
-) -> None:
+def test_where_nothing_follows_nothing_goes_on(model: WhisperBatchModel, speech: Speech) -> None:
     noise = np.random.default_rng(0).normal(0, 0.03, 6 * SAMPLE_RATE).astype(np.float32)
     windows = [Window(0, np.concatenate([speech.samples(), noise]))]
     ((before,),) = decode(model, [speech.samples()], language=speech.language)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asr_engine.audio import SAMPLE_RATE
+from asr_engine.audio import SAMPLE_RATE, samples_to_ms
 from asr_engine.backends.scripted import ScriptedBatchModel, encode_blocks
 from asr_engine.batch.passes import Hearing, Listener, Piece, draft, hear_well, refine
 from asr_engine.ports import Candidate, DecodeOptions, Onward, Window, WindowSpan
@@ -51,19 +51,13 @@ class Says(ScriptedBatchModel):
         self, windows: Sequence[Window], encoded: object, candidates: Any, *, languages: Any
     ) -> list[list[Segment]]:
         self.timed += [candidate.text for candidate in candidates]
-        return [
-            [
-                Segment(
-                    0,
-                    900,
-                    candidate.text,
-                    (Word(candidate.text, 100, 900, self._confidence.pop(0)),)
-                    if self._confidence
-                    else (Word(candidate.text, 100, 900, 1.0),),
-                )
-            ]
-            for candidate in candidates
-        ]
+        timed = []
+        for window, candidate in zip(windows, candidates, strict=True):
+            confidence = self._confidence.pop(0) if self._confidence else 1.0
+            start_ms = samples_to_ms(window.start_sample)
+            word = Word(candidate.text, start_ms + 400, start_ms + 1900, confidence)
+            timed.append([Segment(word.start_ms, word.end_ms, candidate.text, (word,))])
+        return timed
 
 
 class PassesOver(ScriptedBatchModel):
