@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,10 +19,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from transcription import selectors
 from transcription.errors import InvalidInputError
+from transcription.models import JobState, Recording
 from transcription.models.glossary import DEFAULT_WEIGHT
 from transcription.pages.requests import PersonRequest
 from transcription.services import glossary, jobs
-from transcription.services.glossary import MAX_ORGANISATION_TERMS, MAX_WEIGHT, Written
+from transcription.services.glossary import MAX_ORGANISATION_TERMS, MAX_WEIGHT, Term, Written
 
 TERMS_A_PAGE: Final = 50
 LONGEST_QUERY: Final = 100
@@ -63,24 +64,63 @@ class ListForm(forms.Form):
         return text
 
 
+class RecordingTermsForm(forms.Form):
+    """A recording's own list, whole."""
+
+    terms = forms.CharField(
+        label="Names and terms of this recording",
+        help_text="A weight from 0 to 10 may follow behind a comma; 3 is usual.",
+        required=False,
+        max_length=MAX_LIST_BYTES,
+        widget=forms.Textarea({"rows": 8, "spellcheck": "false"}),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedChange:
+    """What somebody wrote in the row of a term, and why it cannot stand there."""
+
+    term_id: int
+    phrase: str
+    weight: str
+    sentence: str
+
+
 @login_required
 @require_GET
 def organisation(request: PersonRequest) -> HttpResponse:
     """The glossary, a page at a time, searched by `q`."""
+    return _list_page(request)
+
+
+def _list_page(
+    request: PersonRequest,
+    *,
+    term_form: TermForm | None = None,
+    list_form: ListForm | None = None,
+    refused: RefusedChange | None = None,
+) -> HttpResponse:
+    """The same page, with what was refused and why."""
+    asked = request.POST if refused else request.GET
     terms = selectors.organisation_terms_of(request.user)
     count = terms.count()
-    query = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_QUERY]
+    query = asked.get("q", "").replace("\0", "").strip()[:LONGEST_QUERY]
     if query:
         terms = terms.filter(phrase__icontains=query)
     context = {
-        "page": Paginator(terms, TERMS_A_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(terms, TERMS_A_PAGE).get_page(asked.get("page")),
         "term_query": query,
         "count": count,
         "most": MAX_ORGANISATION_TERMS,
-        "term_form": TermForm(),
-        "list_form": ListForm(),
+        "term_form": term_form or TermForm(),
+        "list_form": list_form or ListForm(),
+        "refused": refused,
     }
-    return render(request, "glossary/glossary.html", context)
+    for form in (term_form, list_form):
+        if form is not None:
+            _begin_at_fault(form)
+    is_refused = term_form or list_form or refused
+    return render(request, "glossary/glossary.html", context, status=400 if is_refused else 200)
 
 
 @login_required
@@ -92,9 +132,7 @@ def export(request: PersonRequest) -> HttpResponse:
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": 'attachment; filename="glossary.csv"'},
     )
-    writer = csv.writer(response)
-    writer.writerow(["phrase", "weight"])
-    writer.writerows((term.phrase, f"{term.weight:g}") for term in terms.iterator())
+    response.writelines(f"{line}\r\n" for line in glossary.table_of(terms.iterator()))
     return response
 
 
@@ -102,12 +140,18 @@ def export(request: PersonRequest) -> HttpResponse:
 @require_POST
 def add(request: PersonRequest) -> HttpResponse:
     selectors.organisation_terms_of(request.user)
-    phrase, weight = _phrase_and_weight(request)
-    term = glossary.clean_term(phrase, weight)
-    written = glossary.write_terms(recording=None, terms=[term], written_by=request.user)
-    what = "is added" if written.added else "was there already and is up to date"
-    messages.success(request, f"“{term.phrase}” {what}.")
-    return redirect("glossary")
+    form = TermForm(request.POST)
+    if form.is_valid():
+        try:
+            term = glossary.clean_term(**form.cleaned_data)
+            written = glossary.write_terms(recording=None, terms=[term], written_by=request.user)
+        except InvalidInputError as error:
+            form.add_error("phrase", error.text)
+        else:
+            what = "is added" if written.added else "was there already and is up to date"
+            messages.success(request, f"“{term.phrase}” {what}.")
+            return redirect("glossary")
+    return _list_page(request, term_form=form)
 
 
 @login_required
@@ -115,25 +159,34 @@ def add(request: PersonRequest) -> HttpResponse:
 def import_list(request: PersonRequest) -> HttpResponse:
     selectors.organisation_terms_of(request.user)
     form = ListForm(request.POST, request.FILES)
-    if not form.is_valid():
-        raise InvalidInputError(_first_error(form))
-    pasted, file = form.cleaned_data["lines"], form.cleaned_data["file"]
-    terms = [*glossary.read_terms(file.splitlines()), *glossary.read_terms(pasted.splitlines())]
-    if not terms:
-        raise InvalidInputError("The list is empty. Write one name or term a line.")
-    written = glossary.write_terms(recording=None, terms=terms, written_by=request.user)
-    messages.success(request, f"The list is read: {_in_words(written)}.")
-    return redirect("glossary")
+    if form.is_valid() and (terms := _read_lists(form)):
+        try:
+            written = glossary.write_terms(recording=None, terms=terms, written_by=request.user)
+        except InvalidInputError as error:
+            form.add_error("lines", error.text)
+        else:
+            messages.success(request, f"The list is read: {_in_words(written)}.")
+            return redirect("glossary")
+    return _list_page(request, list_form=form)
 
 
 @login_required
 @require_POST
 def change(request: PersonRequest, term_id: int) -> HttpResponse:
     term = selectors.access_organisation_term_by_id(request.user, term_id)
-    phrase, weight = _phrase_and_weight(request)
-    glossary.change_term(term=term, phrase=phrase, weight=weight, changed_by=request.user)
-    messages.success(request, f"“{term.phrase}” is saved.")
-    return _back(request)
+    form = TermForm(request.POST)
+    if form.is_valid():
+        try:
+            glossary.change_term(term=term, changed_by=request.user, **form.cleaned_data)
+        except InvalidInputError as error:
+            form.add_error("phrase", error.text)
+        else:
+            messages.success(request, f"“{term.phrase}” is saved.")
+            return _back(request)
+    written = {name: request.POST.get(name, "") for name in ("phrase", "weight")}
+    return _list_page(
+        request, refused=RefusedChange(term.pk, sentence=_first_error(form), **written)
+    )
 
 
 @login_required
@@ -150,13 +203,36 @@ def delete(request: PersonRequest, term_id: int) -> HttpResponse:
 def recording_terms(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     """Replace the recording's own list; with `again`, transcribe it anew at once."""
     editable = selectors.access_editable_recording_by_id(request.user, recording_id)
-    terms = glossary.read_terms(request.POST.get("terms", "")[:MAX_LIST_BYTES].splitlines())
-    glossary.write_terms(
-        recording=editable, terms=terms, written_by=request.user, replaces_all=True
-    )
+    form = RecordingTermsForm(request.POST)
+    is_written = form.is_valid()
+    if is_written:
+        try:
+            glossary.write_terms(
+                recording=editable,
+                terms=glossary.read_terms(form.cleaned_data["terms"].splitlines()),
+                written_by=request.user,
+                replaces_all=True,
+            )
+        except InvalidInputError as error:
+            form.add_error("terms", error.text)
+            is_written = False
+    if not is_written:
+        _begin_at_fault(form)
+        context = {
+            "recording": editable,
+            "form": form,
+            "can_retry": not (_has_open_job(editable) or editable.audio_removed_at),
+        }
+        return render(request, "glossary/recording.html", context, status=400)
     if "again" in request.POST:
         jobs.retry_job(recording=editable, requested_by=request.user)
         messages.success(request, "The terms are saved, and the recording waits for its turn.")
+    elif _has_open_job(editable):
+        messages.success(
+            request,
+            "The terms are saved. They count for what is still to be heard, and for all of it when "
+            "the recording is transcribed again.",
+        )
     else:
         messages.success(
             request, "The terms are saved. They count when the recording is transcribed again."
@@ -164,11 +240,28 @@ def recording_terms(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     return redirect("recording", editable.id)
 
 
-def _phrase_and_weight(request: PersonRequest) -> tuple[str, float]:
-    form = TermForm(request.POST)
-    if not form.is_valid():
-        raise InvalidInputError(_first_error(form))
-    return form.cleaned_data["phrase"], form.cleaned_data["weight"]
+def _read_lists(form: ListForm) -> list[Term]:
+    """Terms of the file and of what was pasted; none, and why at the field, where one is bad."""
+    terms: list[Term] = []
+    for name in ("file", "lines"):
+        try:
+            terms += glossary.read_terms(form.cleaned_data[name].splitlines())
+        except InvalidInputError as error:
+            form.add_error(name, error.text)
+    if not terms and not form.errors:
+        form.add_error("lines", glossary.EMPTY_LIST)
+    return [] if form.errors else terms
+
+
+def _has_open_job(recording: Recording) -> bool:
+    return recording.jobs.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists()
+
+
+def _begin_at_fault(form: forms.Form) -> None:
+    """The browser shows the page where the form's first fault is."""
+    for name in form.errors:
+        form.fields[name].widget.attrs["autofocus"] = True
+        break
 
 
 def _first_error(form: forms.Form) -> str:

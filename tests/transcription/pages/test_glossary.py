@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 
 import pytest
@@ -130,6 +131,63 @@ def test_a_bad_term_is_refused_with_a_sentence(
 ) -> None:
     response = client_of(admin).post("/glossary/add/", data)
     assert response.status_code == 400
+    page = response.content.decode()
+    assert 'class="field-error"' in page
+    assert f'value="{data["phrase"]}"' in page or not data["phrase"]
+    assert terms() == []
+
+
+def test_a_refused_change_stays_in_its_row(
+    admin: User, hale: GlossaryTerm, client_of: ClientOf
+) -> None:
+    GlossaryTerm.objects.create(phrase="Thornton")
+    data = {"phrase": "thornton", "weight": "2.25", "q": "hal", "page": "1"}
+    response = client_of(admin).post(f"/glossary/{hale.pk}/", data)
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert 'value="thornton"' in page
+    assert 'value="2.25"' in page
+    assert "“thornton” is in the glossary already." in page
+    assert "1 of 2" in page
+    assert page.count('aria-invalid="true"') == 1
+    assert terms() == [("Hale", 5.0), ("Thornton", 3.0)]
+
+
+@pytest.mark.parametrize("weight", ["3.5", "3", "2.1234567"])
+def test_a_weight_is_shown_as_it_is(admin: User, client_of: ClientOf, weight: str) -> None:
+    GlossaryTerm.objects.create(phrase="Hale", weight=float(weight))
+    page = client_of(admin).get("/glossary/").content.decode()
+    assert f'step="any" value="{weight}"' in page
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("Good one\nBad, 99\nAlso good", "Line 2: “99” is no weight"),
+        ("name,email,team\nAnna,a@example.org,Sales", "Line 1: This is more than one term"),
+        ("\n".join(f"Name {n}" for n in range(2001)), "There may be 2000 terms at most."),
+        ("# nobody", "The list is empty."),
+    ],
+    ids=["bad weight", "other table", "too many", "nothing"],
+)
+def test_a_refused_list_stays_in_the_form(
+    admin: User, client_of: ClientOf, lines: str, said: str
+) -> None:
+    response = client_of(admin).post("/glossary/import/", {"lines": lines})
+    page = response.content.decode()
+    assert response.status_code == 400
+    assert f"\n{lines}</textarea>" in page
+    assert said in page.split("</textarea>")[1]
+    assert 'aria-describedby="id_lines_error"' in page
+    assert terms() == []
+
+
+def test_a_bad_file_is_named_at_its_field(admin: User, client_of: ClientOf) -> None:
+    data = {"lines": "Hale", "file": SimpleUploadedFile("list.csv", b"Thornton, 99")}
+    page = client_of(admin).post("/glossary/import/", data).content.decode()
+    assert "\nHale</textarea>" in page
+    assert 'id="id_file_error"' in page
+    assert "Line 1: " in page.split('id="id_file_error"')[1]
     assert terms() == []
 
 
@@ -161,7 +219,15 @@ def test_a_file_that_is_no_list_is_refused(
 
 
 def test_what_is_downloaded_can_be_read_again(admin: User, client_of: ClientOf) -> None:
-    for phrase, weight in (("Hale, Thornton & Co", 2.5), ('The "Mill"', 3.0), ("万达", 10.0)):
+    for phrase, weight in (
+        ("Hale, Thornton & Co", 2.5),
+        ('The "Mill"', 3.0),
+        ("万达", 10.0),
+        ("#MeToo", 4.0),
+        ("Catch; 22", 3.0),
+        ("10,000", 3.0),
+        ("phrase;weight", 0.1),
+    ):
         GlossaryTerm.objects.create(phrase=phrase, weight=weight)
     before = terms()
     client = client_of(admin)
@@ -217,9 +283,47 @@ def test_a_stranger_and_a_reader_get_404_for_it(
     assert terms(recording) == []
 
 
-def test_a_bad_line_of_it_is_named(alice: User, recording: Recording, client_of: ClientOf) -> None:
+def test_a_bad_line_of_it_is_named_beside_the_list(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    GlossaryTerm.objects.create(recording=recording, phrase="Moses")
     address = f"/recordings/{recording.id}/terms/"
-    response = client_of(alice).post(address, {"terms": "Hale\n?"})
+    client = client_of(alice)
+    response = client.post(address, {"terms": "Hale\nBad, 99", "again": "1"})
+    page = response.content.decode()
     assert response.status_code == 400
-    assert "Line 2" in response.content.decode()
-    assert terms(recording) == []
+    assert "\nHale\nBad, 99</textarea>" in page
+    assert "Line 2: “99” is no weight" in page
+    assert f'action="{address}"' in page
+    assert "Save and transcribe again" in page
+    assert terms(recording) == [("Moses", 3.0)]
+    assert not Job.objects.exists()
+    Job.objects.create(recording=recording)
+    page = client.post(address, {"terms": "?"}).content.decode()
+    assert "Save and transcribe again" not in page
+
+
+def test_what_its_list_says_is_what_is_stored(
+    alice: User, recording: Recording, client_of: ClientOf
+) -> None:
+    """Saved without a change nothing changes."""
+    for phrase, weight in (("#MeToo", 3.0), ("Catch; 22", 3.0), ('"Al", 5', 2.5)):
+        GlossaryTerm.objects.create(recording=recording, phrase=phrase, weight=weight)
+    before, client = terms(recording), client_of(alice)
+    page = client.get(f"/recordings/{recording.id}/").content.decode()
+    shown = page.split('id="terms-lines"')[1].split(">", 1)[1].split("</textarea>")[0]
+    client.post(f"/recordings/{recording.id}/terms/", {"terms": html.unescape(shown)})
+    assert terms(recording) == before
+
+
+def test_terms_saved_while_a_job_goes_on_count_for_the_rest(
+    alice: User, recording: Recording, client_of: ClientOf, sent: list[tuple[str, ...]]
+) -> None:
+    client, address = client_of(alice), f"/recordings/{recording.id}/terms/"
+    rest = "for what is still to be heard"
+    page = client.post(address, {"terms": "Hale"}, follow=True).content.decode()
+    assert "They count when the recording is transcribed again." in page
+    assert rest not in page
+    client.post(address, {"terms": "Hale", "again": "1"})
+    page = client.post(address, {"terms": "Hale"}, follow=True).content.decode()
+    assert page.count(rest) == 2  # in the message, and beside the list
