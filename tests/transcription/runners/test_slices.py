@@ -93,6 +93,19 @@ def test_a_draft_alone_is_not_rescored(alice: User, asked: list[dict[str, Any]])
     assert asked[0]["options"] == TwoPassOptions(is_draft_only=True)
 
 
+def test_terms_saved_in_the_middle_count_for_the_rest(
+    alice: User, asked: list[dict[str, Any]]
+) -> None:
+    job = make_job(alice)
+    work()
+    GlossaryTerm.objects.create(recording=job.recording, phrase="Kubernetes")
+    again(job)
+    work()
+    first, second = [call["options"].rescorer for call in asked]
+    assert first is None
+    assert second is not None
+
+
 def test_a_job_goes_on_with_the_track_that_it_began_with(
     alice: User, asked: list[dict[str, Any]]
 ) -> None:
