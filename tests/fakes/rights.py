@@ -70,6 +70,7 @@ UNKNOWN = "nobody@example.org"
 PAGES = [
     *(Road("GET", R + part, Right.READ) for part in ("", "status/", "transcript/")),
     *(Road("GET", R + part, Right.READ) for part in ("media", "peaks.json", "export.txt")),
+    *(Road("GET", R + "versions/1/" + part, Right.READ) for part in ("", "text/", "export.txt")),
     Road("POST", R + "rename/", Right.EDIT, {"title": ""}),
     Road("POST", R + "track/", Right.EDIT, {"track": "none"}),
     Road("POST", R + "speakers/", Right.EDIT, {"label": "A"}),

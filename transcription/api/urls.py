@@ -41,6 +41,11 @@ urlpatterns = [
         name="recording_export",
     ),
     path(
+        "recordings/<uuid:recording_id>/versions/<int:number>/export.<str:extension>",
+        exports.recording_version_export,
+        name="recording_version_export",
+    ),
+    path(
         "recordings/<uuid:recording_id>/peaks.json", media.recording_peaks, name="recording_peaks"
     ),
 ]

@@ -20,6 +20,7 @@ from transcription.pages import (
     tracks,
     trash,
     uploads,
+    versions,
     webhooks,
 )
 
@@ -29,6 +30,7 @@ urlpatterns = [
     *linked_captions.urlpatterns,
     *linked_recordings.urlpatterns,
     *tracks.urlpatterns,
+    *versions.urlpatterns,
     *trash.urlpatterns,
     *keeping.urlpatterns,
     *speakers.urlpatterns,
