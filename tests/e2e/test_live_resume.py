@@ -34,7 +34,7 @@ from tests.e2e.captures import (
     tapped,
     write_microphone,
 )
-from tests.e2e.conftest import Server, new_page
+from tests.e2e.conftest import Server, log_in, new_page
 from tests.fakes.live import hello
 from tests.fakes.waiting import wait_until
 
@@ -394,6 +394,27 @@ def test_what_is_kept_is_deleted_with_the_capture_and_on_a_log_out(
     other.get_by_role("button", name="Log out").click()
     other.wait_for_url("**/accounts/login/**")
     assert "live-captures" not in other.evaluate(KEPT_CAPTURES)
+
+
+def test_captions_of_the_speaker_go_on_after_another_log_in(
+    server: Server, speaker: Callable[..., Page]
+) -> None:
+    page = speaker(script(400), server.port, email=server.email)
+    start_captions(page, "Logged out and in")
+    expect(page.locator(".captions-list .caption")).not_to_have_count(0)
+    other = page.context.new_page()
+    other.goto("/accounts/logout/")
+    other.locator("main").get_by_role("button", name="Log out").click()
+    strip = page.locator(".capture-link")
+    expect(strip).to_contain_text("Your log-in has ended. Log in again in another tab")
+    log_in(other, server)
+    expect(page.locator(".capture-state-words")).to_have_text("Live")
+    expect(page.locator(".captions-notice")).to_be_hidden()
+    count = page.locator(".captions-list .caption-text").count()
+    expect(page.locator(".captions-list .caption-text").nth(count)).to_be_visible()
+    said = numbers(finals(page))
+    assert said == list(range(len(said)))
+    stop_and_save(page)
 
 
 KEEP_TWO_CAPTURES = """async () => {

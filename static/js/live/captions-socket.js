@@ -148,17 +148,21 @@ export class CaptionsSocket extends EventTarget {
   #lost(code) {
     this.socket = null;
     clearTimeout(this.deadTimer);
-    if (code === Code.NOT_FOUND || code === Code.LOG_IN || (code === Code.TOO_FAST && this.token !== "")) {
+    const reason = this.problem;
+    this.problem = "";
+    const needsLogin = code === Code.LOG_IN && this.token === "";
+    const isRefused = code === Code.NOT_FOUND || code === Code.LOG_IN || (code === Code.TOO_FAST && this.token !== "");
+    if (isRefused) {
       this.#tell("connection", {
         phase: "refused",
-        needsLogin: code === Code.LOG_IN && this.token === "",
-        reason: this.problem || "These captions are not open to you.",
+        needsLogin,
+        reason: reason || "These captions are not open to you.",
       });
-      return;
+    } else if (!this.isEnded) {
+      this.#tell("connection", { phase: "lost", reason });
     }
-    if (this.isEnded) return;
-    this.#tell("connection", { phase: "lost", reason: this.problem });
-    this.problem = "";
-    this.timer = setTimeout(() => this.connect(), this.backoff.next());
+    // A person may log in again in another tab: then the captions go on here.
+    const isTriedAgain = needsLogin || !(isRefused || this.isEnded);
+    if (isTriedAgain) this.timer = setTimeout(() => this.connect(), this.backoff.next());
   }
 }

@@ -86,7 +86,7 @@ export class CaptureWords {
         if (status.needsLogin) {
           return [`Your log-in has ended. Log in again in another tab; nothing is lost: ${kept} kept here.`, "warning"];
         }
-        return [joined(`Reconnecting. Nothing is lost: ${kept} kept here.`, status.reason), "warning"];
+        return [reconnectingSentence(kept, status.reason), "warning"];
       case "catching_up":
         this.hadTrouble = true;
         return [`Connected again. Sending what was kept here: ${formatLength(status.unsentMs)} to go.`, "warning"];
@@ -123,8 +123,43 @@ export class CaptureWords {
   }
 }
 
-function joined(...sentences) {
-  return sentences.filter(Boolean).join(" ");
+function reconnectingSentence(kept, reason) {
+  if (reason === "") return `Reconnecting. Nothing is lost: ${kept} kept here.`;
+  return `${reason} This page tries again by itself. Nothing is lost: ${kept} kept here.`;
+}
+
+/** Refusals that pass, and whose own words do not say what to do. */
+const PASSING = new Set(["overloaded", "not_admitted", "later"]);
+
+/** Why nothing was started, and what happens next. */
+export function refusedSentence({ code, reason }) {
+  // Its own words are for a capture that runs: that one goes on by itself.
+  const why = code === "try_later" ? "The server is too busy to start now." : reason;
+  if (code !== "try_later" && !PASSING.has(code)) return reason;
+  return `${why} Nothing was recorded, nor what you said meanwhile. Press Try again in a minute.`;
+}
+
+/**
+ * What the speaker is told of the captions on their own page: those that stand still must say so.
+ * Nothing where the strip of the capture says it already.
+ */
+export function columnNotice({ phase, needsLogin, reason }, capture) {
+  const isSaid = capture?.phase === "reconnecting" || capture?.phase === "stalled";
+  if (isSaid || (phase !== "lost" && phase !== "refused")) return "";
+  if (needsLogin) return "Your log-in has ended: the captions on this page stand still. Log in again in another tab, and they go on here.";
+  if (phase === "refused") return reason;
+  return "The captions on this page stand still for a moment. What is missing is filled in.";
+}
+
+/**
+ * What is said of a capture that was saved. `hasCaptions` is null where this page cannot know,
+ * since its captions did not come to the end.
+ */
+export function savedSentence(lengthMs, hasCaptions) {
+  const length = formatClock(lengthMs);
+  if (hasCaptions) return `${length} of captions.`;
+  const recorded = `${length} recorded.`;
+  return hasCaptions === null ? recorded : `${recorded} No words were heard in it, so there are no captions.`;
 }
 
 /** Only what changed is written, so that a screen reader repeats nothing. */

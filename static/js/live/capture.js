@@ -7,7 +7,7 @@
 
 import { socketAddress } from "./addresses.js";
 import { CaptionsPanel } from "./captions-panel.js";
-import { CaptureWords } from "./capture-words.js";
+import { CaptureWords, columnNotice, refusedSentence, savedSentence } from "./capture-words.js";
 import { msOfSamples } from "./clock.js";
 import { Hearing } from "./hearing.js";
 import { Journal } from "./journal.js";
@@ -15,7 +15,7 @@ import { LanguageChoice } from "./language-choice.js";
 import { LatencyChoice } from "./latency-choice.js";
 import { hearingObstacle, isMicrophoneAllowed } from "./microphone.js";
 import { Preferences } from "./preferences.js";
-import { formatClock } from "../times.js";
+import { show } from "./reader-words.js";
 import { KeptAwake } from "./wake-lock.js";
 
 const RECORDING_EVERY_MS = 2000;
@@ -44,6 +44,8 @@ let live = JSON.parse(document.getElementById("live-session")?.textContent ?? "n
 let worker = null;
 let panel = null;
 let status = null;
+/** The session left no recording. */
+let isNothingHeard = false;
 
 // Views --------------------------------------------------------------------------------------------
 
@@ -166,11 +168,12 @@ function showSession() {
   panel.addEventListener("readers", ({ detail: { count } }) => {
     find(".share-readers").textContent = count === 1 ? "1 person reads along." : `${count} people read along.`;
   });
-  panel.addEventListener("update", drawEmpty);
-  drawEmpty();
+  panel.addEventListener("update", drawColumn);
+  drawColumn();
 }
 
-function drawEmpty() {
+function drawColumn() {
+  show(during.querySelector(".captions-notice"), columnNotice(panel.connection, status));
   const empty = during.querySelector(".captions-empty");
   empty.hidden = !panel.isEmpty;
   empty.querySelector("p").textContent = "Speak. Captions appear here as others see them.";
@@ -186,8 +189,10 @@ async function resume(isStopped) {
 
 const HEARD = {
   status(report) {
+    const isNews = status?.phase !== report.phase;
     status = report;
     words.show(report);
+    if (isNews) drawColumn();
   },
   mode(report) {
     latency.show(report);
@@ -203,7 +208,7 @@ const HEARD = {
     }
     showRefused();
     const takeOver = { words: "Take over here", run: () => start(true) };
-    showObstacle(reason, code === "in_use" || code === "in_use_here" ? takeOver : null);
+    showObstacle(refusedSentence({ code, reason }), code === "in_use" || code === "in_use_here" ? takeOver : null);
   },
   finishing() {
     endCapture();
@@ -211,9 +216,21 @@ const HEARD = {
   },
   closed() {
     endCapture();
-    showAfter("Saved", status === null ? "" : `${formatClock(msOfSamples(status.sample))} of captions.`);
+    showAfter("Saved", savedWords());
+    // The last words may come to the column after the end came here.
+    panel.addEventListener("update", () => {
+      if (!isNothingHeard) show(find(".after-words"), savedWords());
+    });
   },
 };
+
+function savedWords() {
+  if (status === null) return "";
+  const hasCaptions = panel.store.entries.some(({ kind, text }) => kind === "final" && text !== "");
+  const isOpen = panel.connection.phase === "open" && !panel.store.isMissingChanges;
+  const isComplete = panel.status.state === "ended" && isOpen;
+  return savedSentence(msOfSamples(status.sample), hasCaptions || (isComplete ? false : null));
+}
 
 /** The session stands, its choices are made: only what is heard may be chosen again. */
 function showRefused() {
@@ -242,11 +259,15 @@ async function showAfter(title, sentence) {
     if (recording) {
       find("#open-recording").href = recording;
       find("#open-recording").hidden = false;
-      find(".after-title").textContent = title === "Saved, finishing" ? "Saved" : title;
+      if (title === "Saved, finishing") {
+        find(".after-title").textContent = "Saved";
+        show(find(".after-words"), savedWords());
+      }
       return;
     }
     if (state === "ended") {
-      find(".after-words").textContent = "Nothing was heard, so there is no recording.";
+      isNothingHeard = true;
+      show(find(".after-words"), "Nothing was heard, so there is no recording.");
       return;
     }
     await new Promise((done) => setTimeout(done, RECORDING_EVERY_MS));

@@ -30,7 +30,7 @@ export function drawState(badge, { status, connection }) {
 
 export function noticeWords({ status, connection }) {
   const { phase, reason, needsLogin } = connection;
-  if (needsLogin) return "Your log-in has ended. Load the page again to log in.";
+  if (needsLogin) return "Your log-in has ended. Log in again in another tab, and captions go on here.";
   if (phase === "refused") return reason;
   if (phase === "lost") return reason || "Reconnecting. What you miss is filled in.";
   return NOTICES[status.state] ?? "";

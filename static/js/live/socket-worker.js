@@ -278,7 +278,7 @@ class CaptureSender {
     } else if (code === Code.NOT_FOUND || code === Code.BAD_MESSAGE) {
       this.#end(name || "refused", reason || "The server refused this session.");
     } else if (code === Code.LATER && !this.hasBeenReady) {
-      this.#end(name, reason || "The server cannot take another session now.");
+      this.#end(name || "later", reason || "The server cannot take another session now.");
     } else {
       if (this.phase === "live") this.phase = "reconnecting";
       this.#reportMode();

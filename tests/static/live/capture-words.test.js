@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CaptureWords } from "../../../static/js/live/capture-words.js";
+import {
+  CaptureWords,
+  columnNotice,
+  refusedSentence,
+  savedSentence,
+} from "../../../static/js/live/capture-words.js";
 
 class Element {
   dataset = {};
@@ -92,4 +97,38 @@ test("a trouble offers what mends it, or nothing", () => {
   assert.deepEqual([strip.hidden, button.hidden], [false, true]);
   words.showTrouble("");
   assert.equal(strip.hidden, true);
+});
+
+test("a refusal of what was live says that the page tries again", () => {
+  const reason = "The speech engine is too busy to keep another session on time.";
+  assert.equal(
+    page().strip({ phase: "reconnecting", keptMs: 14_000, reason }),
+    `${reason} This page tries again by itself. Nothing is lost: 14 s kept here.`,
+  );
+});
+
+test("a start that is refused for now says what happens next", () => {
+  const next = "Nothing was recorded, nor what you said meanwhile. Press Try again in a minute.";
+  const reason = "The speech engine is too busy to keep another session on time.";
+  assert.equal(refusedSentence({ code: "overloaded", reason }), `${reason} ${next}`);
+  const behind = "The server is behind. Nothing was lost; it goes on in a moment.";
+  assert.equal(refusedSentence({ code: "try_later", reason: behind }), `The server is too busy to start now. ${next}`);
+  const full = "All live places are taken. Try again when a session has ended.";
+  assert.equal(refusedSentence({ code: "no_free_slot", reason: full }), full);
+});
+
+test("captions that stand still on the speaker's page say so, once", () => {
+  const live = { phase: "live" };
+  const loggedOut = { phase: "refused", needsLogin: true, reason: "Log in first." };
+  assert.equal(columnNotice({ phase: "open", reason: "" }, live), "");
+  assert.match(columnNotice(loggedOut, live), /Log in again in another tab, and they go on here/);
+  assert.match(columnNotice({ phase: "lost", reason: "" }, live), /stand still/);
+  assert.equal(columnNotice({ phase: "refused", needsLogin: false, reason: "Not yours." }, live), "Not yours.");
+  assert.equal(columnNotice(loggedOut, { phase: "reconnecting" }), "");
+});
+
+test("a capture in which nobody spoke has no captions", () => {
+  assert.equal(savedSentence(22_000, true), "0:22 of captions.");
+  assert.equal(savedSentence(22_000, false), "0:22 recorded. No words were heard in it, so there are no captions.");
+  assert.equal(savedSentence(22_000, null), "0:22 recorded.");
 });
