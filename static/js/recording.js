@@ -44,7 +44,8 @@ document.getElementById("speed").addEventListener("change", (event) => {
   audio.playbackRate = Number(event.target.value);
   audio.defaultPlaybackRate = audio.playbackRate; // Another sound begins with this one.
 });
-for (const name of ["play", "pause", "ended"]) {
+// A sound that gives way to another is "emptied": of its pause there is no word.
+for (const name of ["play", "pause", "ended", "emptied"]) {
   audio.addEventListener(name, () => {
     player.classList.toggle("is-playing", !audio.paused);
     if (!audio.paused) requestAnimationFrame(follow);
