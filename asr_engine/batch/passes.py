@@ -16,6 +16,7 @@ from asr_engine.batch.segments import segments_of, unclear_segments, with_marks
 from asr_engine.batch.unheard import go_on_from, holes_in
 from asr_engine.ports import BatchModel, Candidate, DecodeOptions, Onward, Rescorer, Window
 from asr_engine.results import Segment, Word, join_words
+from asr_engine.spoken import spoken_units
 
 DOUBTFUL: Final = 0.5
 """A word less probable than this may be another."""
@@ -29,6 +30,9 @@ at it: it is always heard again."""
 
 LOOKS_ON: Final = 6
 """Places in a window from which it is heard on."""
+
+ECHO_WORDS: Final = 3
+"""People do say two words twice."""
 
 Place = tuple[object, int]
 """An encoder output, and the number of a window in it."""
@@ -288,7 +292,25 @@ def _hear_on(
         _judge(hearing, candidates, (), rules.rescorer)
         for hearing, candidates in zip(before, new, strict=True)
     ]
-    return _timed(listener, before, judged)
+    timed = _timed(listener, before, judged)
+    return [
+        _without_echo(hearing, len(onward.before))
+        for hearing, onward in zip(timed, onwards, strict=True)
+    ]
+
+
+def _without_echo(hearing: Hearing, known: int) -> Hearing:
+    """The hearing without the last of its `known` words where what follows begins with them again:
+    heard on, a decoder begins a little before the place that it was told."""
+    if len(hearing.words) != 1:
+        return hearing
+    (whole,) = hearing.words
+    units = [spoken_units(word.text) for word in whole.words]
+    for count in range(min(known, len(units) - known), ECHO_WORDS - 1, -1):
+        if units[known - count : known] == units[known : known + count]:
+            words = (*whole.words[: known - count], *whole.words[known:])
+            return replace(hearing, words=[replace(whole, text=join_words(words), words=words)])
+    return hearing
 
 
 def _hear(listener: Listener, before: Sequence[Hearing], rules: PassRules) -> list[Hearing]:

@@ -410,6 +410,23 @@ def test_where_nothing_is_heard_it_is_tried_from_the_next_speech() -> None:
     assert words_of(refined)[30:] == everything(seconds=15)[68:]
 
 
+def test_words_that_are_heard_again_where_it_is_heard_on_stand_once() -> None:
+    class Echoes(PassesOver):
+        """Begins with the last three words that it was told."""
+
+        def decode_onward(
+            self, windows: Any, encoded: Any, onwards: Sequence[Onward], **how: Any
+        ) -> list[list[Candidate]]:
+            ((candidate,),) = super().decode_onward(windows, encoded, onwards, **how)
+            known = len(onwards[0].before)
+            words = candidate.tokens
+            words = (*words[:known], *words[known - 3 : known], *words[known:])
+            return [[replace(candidate, text=join_words(words), tokens=words)]]
+
+    heard = drafted(Echoes([slice(0, 40)]), seconds=10)
+    assert words_of(heard) == everything(seconds=10)
+
+
 def test_speech_that_stays_without_words_is_marked_where_it_is() -> None:
     class Deaf(PassesOver):
         def decode_onward(self, windows: Any, *arguments: Any, **how: Any) -> list[list[Candidate]]:
