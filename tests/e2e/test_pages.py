@@ -211,6 +211,33 @@ def test_player_follows_clicks_and_keys(logged_in_page: Page, recording_address:
     assert audio.evaluate("audio => audio.currentTime") == pytest.approx(5, abs=0.1)
 
 
+def test_an_open_page_plays_the_sound_of_its_text(
+    logged_in_page: Page, recording_address: str
+) -> None:
+    """Another track is shown: the new sound waits where the old one was, at the same speed."""
+    page = logged_in_page
+    page.goto(recording_address)
+    audio = page.locator("#audio")
+    status = page.locator("#status").evaluate("status => status.outerHTML")
+    for name, value in (("sound", "player-1.m4a"), ("duration-ms", "8000"), ("language", "de")):
+        status = re.sub(f'data-{name}="[^"]*"', f'data-{name}="{value}"', status)
+    page.locator("#speed").select_option("1.5")
+    page.get_by_role("slider", name="Position").focus()
+    page.keyboard.press("ArrowUp")
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("#player")).to_have_class(re.compile("is-playing"))
+    page.route("**/status/*", lambda route: route.fulfill(body=status, content_type="text/html"))
+    page.evaluate("document.dispatchEvent(new Event('connection:back'))")
+    expect(audio).to_have_attribute("src", re.compile(r"/media\?sound=player-1\.m4a$"))
+    expect(page.locator("#player-length")).to_have_text("0:08")
+    expect(page.locator("#transcript")).to_have_attribute("lang", "de")
+    expect(page.locator("#player")).not_to_have_class(re.compile("is-playing"))
+    expect(audio).not_to_have_js_property("readyState", 0)
+    rate, is_paused, at_s = audio.evaluate("at => [at.playbackRate, at.paused, at.currentTime]")
+    assert (rate, is_paused) == (1.5, True)
+    assert at_s >= 5
+
+
 def growth(*refined: int, draft: int | None = None) -> str:
     """What the server answers while a transcript grows: lines by index, and the tail."""
 
