@@ -54,6 +54,8 @@ semicolon, where the comma is a decimal one."""
 _QUOTED_SIGNS: Final = '",;，；'
 _QUOTED: Final = re.compile(r'"((?:[^"]|"")*)"\s*(?:[\t;,；，]\s*"?([^"]*)"?)?')
 _WEIGHT: Final = re.compile(r"(?:\d|10)(?:[.,]\d+)?")
+_NUMBER_PARTED: Final = re.compile(r"(?:^|[\t;；,，]\s*)\d+[,，]\d+$")
+"""A number with a comma in it, for itself: `10,000`, and what ends `Hale, 3,5`."""
 _COLUMN_ENDS: Final = re.compile(r";|,(?!(?<=\d,)\d)")
 """Not the comma in `10,000 Maniacs`."""
 
@@ -311,7 +313,7 @@ def _read_line(text: str) -> Term:
     for separators in _SEPARATORS:
         end = max(text.rfind(separator) for separator in separators)
         if end >= 0 and _is_number(text[end + 1 :]):
-            if text[end] in ",，" and text[:end][-1:].isdigit() and text[end + 1].isdigit():
+            if text[end] in ",，" and _NUMBER_PARTED.search(text):
                 raise InvalidInputError(DIGITS_PARTED)
             phrase, weight = text[:end].rstrip(), _weight(text[end + 1 :])
             break
