@@ -82,7 +82,9 @@ def _voice(path: Path) -> FloatSamples:
 
 
 def _sides(voices: Sequence[FloatSamples], overlap: int) -> FloatSamples:
-    """[2, n]: the voices by turns, each beginning `overlap` samples before the last one's end."""
+    """[2, n]: the voices by turns, each beginning `overlap` samples before the last one's end, at
+    most half of the shortest."""
+    overlap = min(overlap, *(len(voice) // 2 for voice in voices))
     length = sum(map(len, voices)) - overlap * (len(voices) - 1)
     sides = np.zeros((2, length), np.float32)
     start = 0

@@ -71,7 +71,8 @@ def recording_track(request: PersonRequest, recording_id: UUID) -> HttpResponse:
     tracks.choose_track(recording=editable, track=int(chosen), requested_by=request.user)
     messages.success(
         request,
-        f"Track {int(chosen) + 1} is waiting to be transcribed; the player will play it too.",
+        f"Track {int(chosen) + 1} is waiting to be transcribed. The player changes to it once its "
+        "text is there.",
     )
     return redirect("recording", editable.id)
 
