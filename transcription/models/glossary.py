@@ -46,10 +46,3 @@ class GlossaryTerm(models.Model):
 
     def __str__(self) -> str:
         return self.phrase
-
-    @property
-    def line(self) -> str:
-        """As people write it in a list: the weight behind a comma where it is not the usual one."""
-        if self.weight == DEFAULT_WEIGHT and "," not in self.phrase:
-            return self.phrase
-        return f"{self.phrase}, {self.weight:g}"
