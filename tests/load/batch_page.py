@@ -2,17 +2,20 @@
 
 python -m tests.load.bench_batch --manifest M >batch.json
 python -m tests.load.batch_peers M >peers.jsonl
+python -m tests.load.bench_calls M >calls.jsonl
 python -m tests.load.long_recordings >hours.jsonl
 python -m tests.accuracy.nothing_said >nothing.jsonl
-python -m tests.load.batch_page batch.json --peers peers.jsonl --hours hours.jsonl
-    --nothing nothing.jsonl
+python -m tests.load.batch_page --batch batch.json --peers peers.jsonl --calls calls.jsonl
+    --hours hours.jsonl --nothing nothing.jsonl
+
+A section without new lines stays as it was written, with its day.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +25,15 @@ from tests.e2e.conftest import ROOT
 from tests.load.machine import machine
 
 PAGE: Final = ROOT / "docs" / "benchmarks-batch.md"
+BOTH: Final = "Both passes, by kind of recording"
+TITLES: Final = {
+    BOTH: "batch",
+    "Beside others": "peers",
+    "Calls": "calls",
+    "Hours": "hours",
+    "Nothing said": "nothing",
+}
+"""The sections in order, and the option that brings a section's lines."""
 WORDS: Final = {
     "silent": "digital silence",
     "spoken": "coded words, scripted model",
@@ -29,39 +41,38 @@ WORDS: Final = {
 }
 
 
-def page(
-    batch: dict[str, Any],
-    peers: Sequence[dict[str, Any]],
-    hours: Sequence[dict[str, Any]],
-    nothing: Sequence[dict[str, Any]],
-) -> str:
-    return "\n".join(
-        [
-            "# Recordings",
-            "",
-            "Written by `python -m tests.load.batch_page`, which says how; do not edit. Seconds",
-            "are CPU seconds of all threads per minute of audio; they belong to the machine.",
-            "",
-            f"- Machine: {machine()}",
-            f"- When: {datetime.now(UTC):%Y-%m-%d}",
-            (
-                f"- Model: {batch['model']}, {batch['compute_type']} on {batch['device']}, "
-                f"{batch['threads']} threads; faster-whisper {version('faster-whisper')}, "
-                f"CTranslate2 {version('ctranslate2')}"
-            ),
-            *_folders(batch),
-            *(_peers(peers) if peers else ()),
-            *(_hours(hours) if hours else ()),
-            *(_nothing(nothing) if nothing else ()),
-            "",
-        ]
-    )
+def page(sections: Mapping[str, Sequence[str]], before: str) -> str:
+    """The whole page: each of TITLES as in `sections` (its lines without the heading), else as it
+    stands in `before`."""
+    stood = {
+        title: body.strip().splitlines()
+        for part in before.split("\n## ")[1:]
+        for title, _, body in [part.partition("\n")]
+    }
+    lines = [
+        "# Recordings",
+        "",
+        "Written by `python -m tests.load.batch_page`, which says how; do not edit. Seconds",
+        "are CPU seconds of all threads per minute of audio; they belong to the machine.",
+    ]
+    for title in TITLES:
+        if body := sections.get(title) or stood.get(title):
+            lines += ["", f"## {title}", "", *body]
+    return "\n".join([*lines, ""])
+
+
+def _measured(lines: Iterable[str]) -> list[str]:
+    """A section's lines, with the day and the machine."""
+    return [f"{datetime.now(UTC):%Y-%m-%d}, {machine()}.", "", *lines]
 
 
 def _folders(batch: dict[str, Any]) -> Iterator[str]:
     yield from (
-        "",
-        "## Both passes, by kind of recording",
+        (
+            f"{batch['model']}, {batch['compute_type']} on {batch['device']}, {batch['threads']} "
+            f"threads; faster-whisper {version('faster-whisper')}, CTranslate2 "
+            f"{version('ctranslate2')}."
+        ),
         "",
         "Ours beside bare faster-whisper (batched, 8 windows) on the same weights, in the same",
         f"process, in turns ({batch['rounds']} of each). Error is WER by the Whisper English",
@@ -91,9 +102,6 @@ def _folders(batch: dict[str, Any]) -> Iterator[str]:
 
 def _peers(peers: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield from (
-        "",
-        "## Beside others",
-        "",
         "The same weights and threads, each in a process of its own. whisperx without its",
         "alignment models, so without times of words; openai-whisper in float32, the others in",
         "int8.",
@@ -116,11 +124,25 @@ def _peers(peers: Sequence[dict[str, Any]]) -> Iterator[str]:
         )
 
 
+def _calls(calls: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield from (
+        "Calls of recordings by turns, over a telephone (8 kHz, mu-law): words that are wrong, or",
+        "on the wrong side, where each channel is heard on its own; wrong words in a mix of both",
+        "channels, and in the recordings by themselves.",
+        "",
+        "| recordings | overlap s | leak dB | by speaker % | mixed % | alone % |",
+        "|---|---|---|---|---|---|",
+    )
+    for line in calls:
+        rate = {name: f"{100 * of['rate']:.1f}" for name, of in line["rates"].items()}
+        yield (
+            f"| {line['folder']} | {line['overlap_s']} | -{line['leak_db']:g} | "
+            f"{rate['by speaker']} | {rate['mixed']} | {rate['recordings alone']} |"
+        )
+
+
 def _hours(hours: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield from (
-        "",
-        "## Hours",
-        "",
         "Memory is the most that the process held: after loading, after the first group, in all.",
         "",
         (
@@ -145,9 +167,6 @@ def _hours(hours: Sequence[dict[str, Any]]) -> Iterator[str]:
 def _nothing(nothing: Sequence[dict[str, Any]]) -> Iterator[str]:
     *clips, summary = nothing
     yield from (
-        "",
-        "## Nothing said",
-        "",
         "Generated silence, hum, noise, breath, beeps, clicks, chords and melodies, and recordings",
         (
             f"in which nobody speaks: {summary['clips']} clips, text in {summary['with_text']}, "
@@ -156,6 +175,14 @@ def _nothing(nothing: Sequence[dict[str, Any]]) -> Iterator[str]:
     )
     for clip in clips:
         yield f"- `{clip['clip']}`: “{clip['text']}”"
+
+
+WRITERS: Final = {
+    "Beside others": _peers,
+    "Calls": _calls,
+    "Hours": _hours,
+    "Nothing said": _nothing,
+}
 
 
 def _lines(path: Path | None) -> list[dict[str, Any]]:
@@ -168,19 +195,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("batch", type=Path)
-    parser.add_argument("--peers", type=Path)
-    parser.add_argument("--hours", type=Path)
-    parser.add_argument("--nothing", type=Path)
+    for title, name in TITLES.items():
+        parser.add_argument(f"--{name}", type=Path, help=title)
     options = parser.parse_args()
-    PAGE.write_text(
-        page(
-            json.loads(options.batch.read_text()),
-            _lines(options.peers),
-            _lines(options.hours),
-            _lines(options.nothing),
-        )
-    )
+    sections = {}
+    if options.batch:
+        sections[BOTH] = _measured(_folders(json.loads(options.batch.read_text())))
+    for title, write in WRITERS.items():
+        if lines := _lines(getattr(options, TITLES[title])):
+            sections[title] = _measured(write(lines))
+    PAGE.write_text(page(sections, PAGE.read_text()))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ A call is made of a manifest's recordings, taken by turns for its two sides, as 
 them: 8 kHz in mu-law. Each turn begins before the other one's end, and each channel holds the other
 one `--leak-db` quieter. The survey decides how the channels are heard, as it does for an upload.
 
-Prints one JSON object: how the calls were heard, the error rate of each side's words by its speaker
-(a word on the wrong side is wrong on both), and those of both sides' words, in order of time,
-beside a mix of the channels and the recordings by themselves.
+Prints one JSON object in a line: how the calls were heard, the error rate of each side's words by
+its speaker (a word on the wrong side is wrong on both), and those of both sides' words, in order of
+time, beside a mix of the channels and the recordings by themselves.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import soundfile
-import soxr
 
 from asr_engine.audio import SAMPLE_RATE, FloatSamples
 from asr_engine.backends import silero
@@ -76,8 +75,10 @@ def make_calls(
 
 
 def _voice(path: Path) -> FloatSamples:
+    """A recording at the telephone's rate, band-limited, as loud as it may be."""
     samples = np.concatenate(list(decode_audio(path)))
-    voice = soxr.resample(samples, SAMPLE_RATE, CALL_RATE)
+    length = len(samples) * CALL_RATE // SAMPLE_RATE
+    voice = np.fft.irfft(np.fft.rfft(samples)[: length // 2 + 1], length)
     return np.asarray(voice / max(float(np.abs(voice).max()), 1e-9), np.float32)
 
 
@@ -164,10 +165,13 @@ def main() -> None:
             overlap_s=options.overlap_s,
             leak=10 ** (-options.leak_db / 20),
         )
-        measure(calls, Path(folder))
+        found = measure(calls, Path(folder))
+    made = {name: getattr(options, name) for name in ("folder", "turns", "overlap_s", "leak_db")}
+    json.dump(made | found, sys.stdout)
+    sys.stdout.write("\n")
 
 
-def measure(calls: Iterable[Call], folder: Path) -> None:
+def measure(calls: Iterable[Call], folder: Path) -> dict[str, Any]:
     listener, rates, modes = Listener(), Rates(), []
     for call in calls:
         plan = listener.plan(call.path)
@@ -185,8 +189,7 @@ def measure(calls: Iterable[Call], folder: Path) -> None:
             said = listener.hear(alone, ChannelPlan(), call.language)
             rates.add("recordings alone", entry.text or "", said, call.language)
         sys.stderr.write(f"{call.path.name} {plan.mode}\n")
-    json.dump({"heard": modes, "rates": rates.as_json()}, sys.stdout, indent=1)
-    sys.stdout.write("\n")
+    return {"heard": modes, "rates": rates.as_json()}
 
 
 if __name__ == "__main__":
