@@ -290,6 +290,9 @@ class Rescorer(Protocol):
     def hotwords(self, candidates: Sequence[Candidate], language: str) -> str:
         """Terms that none of them holds but that may have been said; "" for none."""
 
+    def spelt(self, words: Sequence[Word]) -> list[Word]:
+        """The same words, names in the capitals that they are known with."""
+
 
 class LanguageModel(Protocol):
     """Knows how an organisation's sentences go."""

@@ -199,7 +199,7 @@ def refine(
     heard = _hear(listener, [hearings[index] for index in again], rules)
     for index, hearing in zip(again, heard, strict=True):
         refined[index] = hearing
-    return _fill(listener, refined, rules)
+    return _spelt(_fill(listener, refined, rules), rescorer)
 
 
 def hear_well(
@@ -207,7 +207,25 @@ def hear_well(
 ) -> list[Hearing]:
     """What each piece says by a long look, without a draft."""
     rules = replace(REFINE, rescorer=rescorer)
-    return _fill(listener, _hear(listener, [Hearing(piece) for piece in pieces], rules), rules)
+    heard = _hear(listener, [Hearing(piece) for piece in pieces], rules)
+    return _spelt(_fill(listener, heard, rules), rescorer)
+
+
+def _spelt(hearings: Sequence[Hearing], rescorer: Rescorer | None) -> list[Hearing]:
+    """The same, names as they are known."""
+    if rescorer is None:
+        return list(hearings)
+    return [
+        replace(
+            hearing,
+            words=[
+                replace(segment, words=words, text=join_words(words))
+                for segment in hearing.words
+                for words in [tuple(rescorer.spelt(segment.words))]
+            ],
+        )
+        for hearing in hearings
+    ]
 
 
 def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | None) -> list[int]:

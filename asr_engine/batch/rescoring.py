@@ -15,7 +15,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from asr_engine.batch.sounds import nearness, sound_of
 from asr_engine.ports import Candidate, LanguageModel
+from asr_engine.results import Word
 from asr_engine.spoken import spoken_units
 
 BONUS: Final = 0.5
@@ -111,6 +112,20 @@ class Rescorer:
         separator = "、" if language in {"zh", "yue", "ja"} else ", "
         return separator.join(asked[index].text for index in nearest if margins[index] >= 0)
 
+    def spelt(self, words: Sequence[Word]) -> list[Word]:
+        """The same words; those of a phrase with capitals in the phrase's own, whatever the decoder
+        made of it. A phrase without any is no name, and may begin a sentence."""
+        spelt = list(words)
+        units = [spoken_units(word.text) for word in words]
+        for start, first in enumerate(units):
+            for phrase in self._by_unit.get(first[0], ()) if len(first) == 1 else ():
+                parts = phrase.text.split()
+                here = units[start : start + len(parts)]
+                if here == [[unit] for unit in phrase.units] and phrase.text != phrase.text.lower():
+                    for index, part in enumerate(parts, start):
+                        spelt[index] = replace(spelt[index], text=_as(spelt[index].text, part))
+        return spelt
+
     def _rank(
         self, candidate: Candidate, first: Candidate, heard: list[str]
     ) -> tuple[float, bool, int, float]:
@@ -170,6 +185,18 @@ def _old(edit: tuple[str, int, int, int, int], position: int) -> int:
     if kind == "equal":
         return old_start + min(max(position, start), end) - start
     return old_end if position >= end else old_start
+
+
+def _as(text: str, spelling: str) -> str:
+    """`text` with the letters of `spelling`, which differ in case at most; its own punctuation."""
+    known = "".join(sign for sign in spelling if sign.isalnum())
+    letters = [place for place, sign in enumerate(text) if sign.isalnum()]
+    if len(letters) != len(known):
+        return text
+    signs = list(text)
+    for place, sign in zip(letters, known, strict=True):
+        signs[place] = sign
+    return "".join(signs)
 
 
 def _is_latin(units: Sequence[str]) -> bool:

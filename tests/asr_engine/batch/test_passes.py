@@ -278,6 +278,9 @@ class Prefers:
     def hotwords(self, candidates: Sequence[Candidate], language: str) -> str:
         return "" if any(one.text == self._text for one in candidates) else self._hotwords
 
+    def spelt(self, words: Sequence[Word]) -> list[Word]:
+        return list(words)
+
 
 def test_the_rescorer_chooses_among_the_sound_candidates() -> None:
     model = Says([[GOOD, BETTER, NOISE]])
@@ -288,6 +291,19 @@ def test_a_term_that_no_candidate_holds_is_told_to_the_decoder() -> None:
     model = Says([[GOOD]], [[BETTER]])
     assert texts(heard_well(model, rescorer=Prefers(BETTER.text, "there"))) == [BETTER.text]
     assert [options.hotwords for _, options in model.asked] == ["", "there"]
+
+
+def test_names_are_spelt_as_they_are_known_also_in_what_is_not_heard_again() -> None:
+    class Spells(Prefers):
+        def spelt(self, words: Sequence[Word]) -> list[Word]:
+            return [replace(word, text=word.text.replace("here", "Here")) for word in words]
+
+    model = Frugal([[GOOD]] * 2)
+    listener = Listener(model)
+    drafted_twice = long_first_look(listener, windows=2)
+    refined = refine(listener, drafted_twice, rescorer=Spells(GOOD.text))
+    assert texts(drafted_twice) == ["I am here."] * 2
+    assert texts(refined) == ["I am Here."] * 2
 
 
 def test_a_frugal_refine_pass_hears_what_sounds_like_a_term_again() -> None:

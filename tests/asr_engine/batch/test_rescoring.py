@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from asr_engine.batch.rescoring import MAX_HOTWORDS, Rescorer
 from asr_engine.ports import Candidate
+from asr_engine.results import Word
 
 HEARD = "You were always accusing people of being choppy at Houston."
 NAMES = [("Helstone", 3.0), ("Merneptah", 3.0), ("Zau al Makan", 3.0)]
@@ -35,6 +36,27 @@ class Prefers:
 
     def log_probability(self, units: Sequence[str]) -> float:
         return -10.0 * len(units) + (20.0 if self._word in units else 0.0)
+
+
+# Spelling -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("and alan newberg, too.", "and Alan Newberg, too."),
+        ("“NEWBERG” is alone", "“NEWBERG” is alone"),
+        ("Zau al makan's", "Zau al makan's"),
+        ("I like the o'neill.", "I like the O'Neill."),
+        ("Term by term.", "Term by term."),
+        ("— 42 —", "— 42 —"),
+    ],
+    ids=["name", "half a name", "possessive", "apostrophe", "no name", "no words"],
+)
+def test_names_get_the_capitals_that_they_are_known_with(said: str, written: str) -> None:
+    rescorer = Rescorer([*NAMES, ("Alan Newberg", 3.0), ("O'Neill", 3.0), ("term", 3.0)])
+    words = [Word(text, 0, 1) for text in said.split()]
+    assert [word.text for word in rescorer.spelt(words)] == written.split()
 
 
 # Choosing -----------------------------------------------------------------------------------------
