@@ -154,7 +154,10 @@ def main() -> None:
     entries = [
         entry
         for entry in read_manifest(options.manifest)
-        if entry.folder == options.folder and entry.is_scored and entry.text
+        if entry.folder == options.folder
+        and entry.is_scored
+        and entry.text
+        and entry.language not in {None, "mul"}  # a call is heard in one language
     ]
     with tempfile.TemporaryDirectory() as folder:
         calls = make_calls(
