@@ -189,13 +189,12 @@ def refine(
     """The same after those in doubt have been heard again by a long look, and holes."""
     rules = replace(REFINE, rescorer=rescorer)
     refined = list(hearings)
-    doubted = _doubted(hearings, listener.model.refine_share, rescorer)
+    terms = {
+        index for index, hearing in enumerate(hearings) if _sounds_like_a_term(hearing, rescorer)
+    }
+    doubted = _doubted(hearings, listener.model.refine_share, terms)
     # What a draft with a hole does say is mostly right: it is heard on, which takes less.
-    again = [
-        index
-        for index in doubted
-        if not hearings[index].has_holes or _sounds_like_a_term(hearings[index], rescorer)
-    ]
+    again = [index for index in doubted if index in terms or not hearings[index].has_holes]
     heard = _hear(listener, [hearings[index] for index in again], rules)
     for index, hearing in zip(again, heard, strict=True):
         refined[index] = hearing
@@ -228,8 +227,9 @@ def _spelt(hearings: Sequence[Hearing], rescorer: Rescorer | None) -> list[Heari
     ]
 
 
-def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | None) -> list[int]:
-    """Indices of the hearings to hear again: all where `share` is 1.
+def _doubted(hearings: Sequence[Hearing], share: float, terms: Collection[int]) -> list[int]:
+    """Indices of the hearings to hear again: all where `share` is 1. `terms` are those of hearings
+    that sound like a term.
 
     Else the most doubtful ones, as long as all that is heard again is at most `share` of the
     audio, but at least one. What holds few words, has none or misses some, or sounds like a term,
@@ -244,7 +244,7 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
         if not words[index]
         or len(hearing.piece.window.samples) <= SPARSE_SAMPLES
         or hearing.has_holes
-        or _sounds_like_a_term(hearing, rescorer)
+        or index in terms
     }
     doubts = {
         index: sum((word.confidence or 0.0) < DOUBTFUL for word in spoken) / len(spoken)
@@ -252,9 +252,7 @@ def _doubted(hearings: Sequence[Hearing], share: float, rescorer: Rescorer | Non
         if index not in chosen
     }
     lengths = [len(hearing.piece.window.samples) for hearing in hearings]
-    left = share * sum(lengths) - sum(
-        lengths[index] for index in chosen if not _sounds_like_a_term(hearings[index], rescorer)
-    )
+    left = share * sum(lengths) - sum(lengths[index] for index in chosen if index not in terms)
     for index in sorted(doubts, key=lambda index: -doubts[index]):
         if doubts[index] > DOUBTED_SHARE and (not chosen or lengths[index] <= left):
             chosen.add(index)

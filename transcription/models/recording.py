@@ -107,6 +107,7 @@ class Recording(models.Model):
             models.Index(fields=("owner", "-created_at")),
             # Lists leave the trash out, and show what is newest.
             models.Index(fields=("trashed_at", "-created_at")),
+            models.Index(fields=("trashed_at", "-recorded_at", "-created_at")),
         )
 
     def __str__(self) -> str:

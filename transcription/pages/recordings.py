@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +29,6 @@ from transcription.models import (
     JobState,
     Recording,
     RecordingState,
-    RevisionKind,
     TranscriptRevision,
     TranscriptSegment,
 )
@@ -234,7 +232,6 @@ def _details(shown: Recording, revision: TranscriptRevision | None) -> list[tupl
         ("Model", revision.model_name if revision else ""),
         ("Format", _format(shown)),
         ("File name", shown.display_name),
-        ("Versions", _versions(shown)),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -244,12 +241,3 @@ def _format(shown: Recording) -> str:
     return " · ".join(
         dict.fromkeys(part.upper() for part in (shown.container, shown.codec) if part)
     )
-
-
-def _versions(shown: Recording) -> str:
-    """The kinds of the revisions, newest first, with how many each; empty while there is one."""
-    kinds = Counter(shown.revisions.order_by("-number").values_list("kind", flat=True)[:20])
-    if kinds.total() < 2:
-        return ""
-    names = ((RevisionKind(kind).label, count) for kind, count in kinds.items())
-    return ", ".join(name if count == 1 else f"{name} ({count})" for name, count in names)
